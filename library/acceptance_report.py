@@ -25,27 +25,22 @@ options:
     description: Whether to add to what has been measured; otherwise it is removed, and all is to be measured.
     type: bool
     default: true
-  evaluate:
-    description: Whether to judge the parts; otherwise what was measured is only added.
-    type: bool
-    default: true
   outputs:
-    description: The results of the tasks that measured, by node.
+    description: The results of the task that measured, by node.
     type: dict
     default: {}
-  pairs:
-    description: The pairs of nodes that were measured; without any, each node was measured alone.
-    type: list
-    elements: list
-    default: []
-  together:
-    description: Whether the nodes in O(outputs) were measured together.
-    type: bool
-    default: false
+  steps:
+    description: The steps that each node in O(outputs) was asked for, as this module returned them.
+    type: dict
+    default: {}
   seconds:
     description: Seconds after which a measurement was ended.
     type: int
     default: 0
+  port:
+    description: The first port at which nodes find each other; each node has its own.
+    type: int
+    default: 11111
   expected:
     description: File of published values, as C(data/expected.yml).
     type: path
@@ -70,7 +65,8 @@ options:
     type: dict
     default: {}
   addresses:
-    description: The address of each node, by which C(bench.yml) finds its verdict again.
+    description: >-
+      The address of each node, at which others find it, and by which C(bench.yml) finds its verdict again.
     type: dict
     default: {}
   hours:
@@ -79,14 +75,9 @@ options:
     default: 0
   burnin:
     description: >-
-      Whether O(outputs) and O(links) are those of a round of the burn-in, which is then judged; without any,
-      it begins.
+      Whether O(outputs) are those of a round of the burn-in, which is then judged; without any, it begins.
     type: bool
     default: false
-  links:
-    description: The results of the looped task that measured the links in O(pairs), by node.
-    type: dict
-    default: {}
   probed:
     description: The result of M(node_probe) on each node.
     type: dict
@@ -121,44 +112,35 @@ EXAMPLES = r"""
     path: results/acceptance
     nodes: [NODE1, NODE2, NODE3]
     outputs: "{{ printed }}"
+    steps: "{{ asked.steps }}"
     expected: data/expected.yml
   delegate_to: localhost
   run_once: true
 """
 
 RETURN = r"""
-alone:
-  description: The nodes to measure again.
-  returned: when O(evaluate)
-  type: list
-  elements: str
-rounds:
-  description: The pairs of nodes to measure again, in rounds of disjoint pairs.
-  returned: when O(evaluate)
-  type: list
-  elements: list
+steps:
+  description: >-
+    What each node measures next, until each part has a verdict, or in the next round of the burn-in, in the
+    form that C(measure_parts.py) takes.
+  returned: always
+  type: dict
 display:
   description: The verdict on each part, as lines for the terminal.
-  returned: when O(evaluate)
+  returned: always
   type: list
   elements: str
 refusal:
   description: Why the cluster is not accepted, with a fix; empty where it is.
-  returned: when O(evaluate)
+  returned: always
   type: str
-together:
-  description: >-
-    The nodes to measure together, at most once; none where fewer than three could be measured.
-  returned: when O(evaluate)
-  type: list
-  elements: str
 left:
   description: Seconds that are left of the burn-in.
-  returned: when O(evaluate)
+  returned: always
   type: float
 progress:
   description: How far the burn-in is, and its worst part; empty without one.
-  returned: when O(evaluate)
+  returned: always
   type: str
 """
 

@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 
 # What programs of other roles import.
-shared="roles/workload/files/kit roles/horovod/files roles/mxnet/files roles/oneflow/files roles/paddle/files roles/pytorch/files roles/transformers/files"
+shared="roles/workload/files/kit roles/horovod/files roles/microbench/files roles/mxnet/files roles/oneflow/files roles/paddle/files roles/pytorch/files roles/transformers/files"
 # Programs import the package horovod: a filter plugin of that name is checked in a run of its own.
 filters=roles/horovod/filter_plugins
 # The directories of each run, and the names of the files in them.

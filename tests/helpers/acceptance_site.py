@@ -31,11 +31,17 @@ class Site:
     def rate(self, *part):
         return 100 * self.rates.get(part, 1) * (1 + 0.003 * self.source.gauss(0, 1))
 
-    def line(self, node, pair=()):
-        if pair in self.broken or node in self.broken:
-            return self.broken.get(pair) or self.broken[node]
-        line = {"name": None, "rates": {}, "traces": {}, "problems": {}}
-        if pair and node == pair[0]:
+    def line(self, node, step):
+        """Return what a node prints of a step."""
+        pair = step.get("nodes", [node])
+        line = {"at": step["at"], "name": None, "rates": {}, "traces": {}, "problems": {}}
+        if len(pair) == 1:
+            line["name"] = self.name
+            line["rates"] = {device: {"copy": self.rate(node, device)} for device in self.devices}
+            line["traces"] = {
+                device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
+            }
+        elif node == pair[0] and len(pair) == 2:
             ways = {"forward": pair, "backward": pair[::-1]}
             line["rates"] = {way: self.rate(*ends) for way, ends in ways.items()}
             if len(self.devices) > 1:
@@ -43,15 +49,24 @@ class Site:
                     way: [self.rate(*ends, rail) for rail in range(len(self.devices))]
                     for way, ends in ways.items()
                 }
-        elif not pair:
-            line["name"] = self.name
-            line["rates"] = {device: {"copy": self.rate(node, device)} for device in self.devices}
-            line["traces"] = {
-                device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
-            }
-        if self.nccl and pair and node == pair[0]:
-            line["nccl"] = self.nccl
-        return {"rc": 0, "stdout": "a warning\n" + json.dumps(line)}
+            if self.nccl:
+                line["nccl"] = self.nccl
+        elif node == pair[0]:
+            line["rates"] = {"all_reduce": 1.5}
+        return line
+
+    def printed(self, steps):
+        """Return what all nodes printed of their steps, as the task has it."""
+        return {node: self.of_node(node, of_node) for node, of_node in steps.items()}
+
+    def of_node(self, node, steps):
+        """Return what a node printed; what is broken of several nodes is printed by none of them."""
+        if node in self.broken:
+            return self.broken[node]
+        broken = [tuple(step.get("nodes", ())) for step in steps]
+        why = next((self.broken[group] for group in broken if group in self.broken), {"rc": 0})
+        lines = [self.line(node, step) for step in steps if tuple(step.get("nodes", ())) not in self.broken]
+        return {**why, "stdout": "a warning\n" + "\n".join(map(json.dumps, lines))}
 
     def report(self, **options):
         result = call_module(acceptance_report, **{**self.options, **options})
@@ -61,14 +76,11 @@ class Site:
     def judged(self):
         """Return acceptance.json and the last result, after all that had to be measured, as the role does."""
         result = self.report(again=False)
-        while result["alone"] or result["rounds"]:
-            alone = result["alone"]
-            if alone:
-                result = self.report(outputs={node: self.line(node) for node in alone})
-            rounds = result["rounds"]
-            self.asked.append((len(alone), sum(map(len, rounds))))
-            for pairs in rounds:
-                outputs = {node: self.line(node, tuple(pair)) for pair in pairs for node in pair}
-                self.report(outputs=outputs, pairs=pairs, evaluate=False)
-            result = self.report()
+        while result["steps"]:
+            steps = result["steps"]
+            groups = [tuple(step.get("nodes", [node])) for node, of_node in steps.items() for step in of_node]
+            self.asked.append(
+                tuple(len({*filter(lambda each: len(each) == size, groups)}) for size in (1, 2))
+            )  # noqa: B023
+            result = self.report(outputs=self.printed(steps), steps=steps)
         return json.loads((self.folder / "acceptance.json").read_text()), result

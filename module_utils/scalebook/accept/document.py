@@ -260,12 +260,17 @@ def rail_values(measurement: Measurement) -> Iterator[tuple[str, list[str], str,
 def groups(measurements: Iterable[Measurement]) -> list[Group]:
     """Return the groups of equal parts: of one device, and of one quantity."""
     by_key: dict[tuple[str, str, int, str], Group] = {}
+    names: dict[str, str] = {}
+    devices: dict[str, set[str]] = {}
     for measurement in measurements:
-        devices = sum(part.startswith("GPU") and part != "GPUs" for part in measurement["rates"])
+        first = measurement["nodes"][0]
+        # What is measured again without the devices has those of before.
+        names[first] = measurement["name"] or names.get(first, "")
+        devices.setdefault(first, set()).update(filter(_is_gpu, measurement["rates"]))
         for part, nodes, quantity, rate in (*values(measurement), *rail_values(measurement)):
-            count = devices if part.endswith(" GPUs") else 1
+            count = len(devices[first]) if part.endswith(" GPUs") else 1
             of_host = part.endswith(f" {HOST}")
-            device = (measurement.get("processor") if of_host else measurement["name"]) or ""
+            device = measurement.get("processor", "") if of_host else names[first] if len(nodes) == 1 else ""
             key = (quantity, device, count, part.partition(" ")[2] if quantity == PAIR else "")
             group = by_key.setdefault(key, Group(*key, {}, {}))
             group.rates.setdefault(part, []).append(rate)
@@ -315,6 +320,10 @@ def findings(
                 }
             )
     return rows + _of_traces(measurements)
+
+
+def _is_gpu(part: str) -> bool:
+    return part.startswith("GPU") and part != "GPUs"
 
 
 def _against_rate(group: Group, thresholds: Wanted, tests: int) -> dict[str, verdict.Finding]:

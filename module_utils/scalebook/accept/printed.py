@@ -7,11 +7,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import nccl_lines
 from ansible.module_utils.scalebook.accept.document import Measurement
+from ansible.module_utils.scalebook.accept.schedule import Step
 from ansible.module_utils.scalebook.contracts import Interconnect, Message, as_message, message
 from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 
@@ -22,82 +23,73 @@ Outputs = Mapping[str, Mapping[str, Any]]
 """The results of the tasks that measured, by node."""
 
 
-def of_nodes(outputs: Outputs, seconds: int) -> list[Measurement]:
-    """Return what each node measured alone."""
-    return [line_of([node], result, seconds) for node, result in outputs.items()]
+def of_steps(steps: Mapping[str, Sequence[Step]], outputs: Outputs, seconds: int) -> list[Measurement]:
+    """Return what nodes measured in their steps, in the order of the schedule.
 
-
-def of_several(groups: Iterable[Sequence[str]], outputs: Outputs, seconds: int) -> list[Measurement]:
-    """Return what each group measured together: what its first node printed, and the problems of all."""
-    measurements = []
-    for nodes in groups:
-        first, *others = (line_of(nodes, outputs.get(node, {}), seconds) for node in nodes)
-        first["problems"] = next((each["problems"] for each in (first, *others) if each["problems"]), {})
-        measurements.append(first)
-    return measurements
-
-
-def of_round(
-    outputs: Outputs, rounds: Sequence[Sequence[Sequence[str]]], links: Outputs, seconds: int
-) -> list[Measurement]:
-    """Return the measurements of a round of the burn-in: of all nodes, then of all links.
-
-    `links` are the results of the looped task that measured the pairs of `rounds`.
+    Of several nodes the first printed the rates. Links of a node that could not be measured are not tried.
     """
-    measurements = of_nodes(outputs, seconds)
-    for index, pairs in enumerate(rounds):
-        results = {node: result.get("results") or [] for node, result in links.items()}
-        printed = {node: of_node[index] for node, of_node in results.items() if index < len(of_node)}
-        # The links of a node that could not be measured are not tried.
-        tried = [pair for pair in pairs if not any(printed.get(node, {}).get("skipped") for node in pair)]
-        measurements += of_several(tried, printed, seconds)
+    printed = {node: _lines(outputs.get(node, {})) for node in steps}
+    groups = {
+        (step["at"], tuple(step.get("nodes", [node]))) for node, of_node in steps.items() for step in of_node
+    }
+    measurements: list[Measurement] = []
+    failed: set[str] = set()
+    for place, nodes in sorted(groups):
+        if failed & {*nodes}:
+            continue
+        silent = [node for node in nodes if place not in printed[node]]
+        lines = [_measurement(nodes, printed[node][place]) for node in nodes if node not in silent]
+        measurement = lines[0] if nodes[0] not in silent else _measurement(nodes, {})
+        measurement["problems"] = next((each["problems"] for each in lines if each["problems"]), {})
+        if silent or not (measurement["rates"] or measurement["traces"] or measurement["problems"]):
+            why = _silence(outputs.get((silent or nodes)[0], {}), seconds)
+            measurement["problems"] = measurement["problems"] or {"node": why}
+        if len(nodes) == 1 and measurement["problems"]:
+            failed.update(nodes)
+        measurements.append(measurement)
     return measurements
 
 
-def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Measurement:
-    """Return what a node printed, from the result of its task; what it did not print is a problem."""
-    lines = str(result.get("stdout") or "").strip().splitlines()
-    try:
-        content = json.loads(lines[-1]) if lines and not result.get("rc") else None
-    except ValueError:
-        content = None
-    keys = ("rates", "traces", "problems")
-    if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
-        name = content.get("name")
-        measurement: Measurement = {
-            "nodes": [*nodes],
-            "name": name and str(name),
-            "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
-            "processor": str(content.get("processor") or ""),
-            "pairs": [*(content.get("pairs") or ())],
-            "sizes": [*(content.get("sizes") or ())],
-            "rates": content["rates"],
-            "traces": content["traces"],
-            "problems": {part: _reason_of(why) for part, why in content["problems"].items()},
-        }
-        connected = _connected(nodes, content.get("nccl"))
-        if connected:
-            measurement["nccl"] = connected
-        if content.get("rails"):
-            measurement["rails"] = {
-                way: [float(rate) for rate in content["rails"][way]] for way in ("forward", "backward")
-            }
-        return measurement
-    errors = str(result.get("stderr") or result.get("msg") or "").strip().splitlines()
-    reason = as_message(errors[-1][:300]) if errors else message("acceptance.no-answer")
-    if result.get("rc") in KILLED_BY_TIMEOUT:
-        reason = message("acceptance.not-ended", seconds=seconds)
-    return {
+def _lines(result: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    """Return the lines that a node printed, by the place of their step, from the result of its task."""
+    lines: dict[int, Mapping[str, Any]] = {}
+    for text in str(result.get("stdout") or "").splitlines():
+        try:
+            content = json.loads(text)
+        except ValueError:
+            continue
+        keys = ("rates", "traces", "problems")
+        if (
+            isinstance(content, dict)
+            and isinstance(content.get("at"), int)
+            and all(isinstance(content.get(key), dict) for key in keys)
+        ):
+            lines[content["at"]] = content
+    return lines
+
+
+def _measurement(nodes: Sequence[str], content: Mapping[str, Any]) -> Measurement:
+    """Return the content of a line."""
+    name = content.get("name")
+    measurement: Measurement = {
         "nodes": [*nodes],
-        "name": None,
-        "rates": {},
-        "traces": {},
-        "problems": {"node": reason},
-        "gpus": [],
-        "processor": "",
-        "pairs": [],
-        "sizes": [],
+        "name": name and str(name),
+        "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
+        "processor": str(content.get("processor") or ""),
+        "pairs": [*(content.get("pairs") or ())],
+        "sizes": [*(content.get("sizes") or ())],
+        "rates": content.get("rates", {}),
+        "traces": content.get("traces", {}),
+        "problems": {part: _reason_of(why) for part, why in content.get("problems", {}).items()},
     }
+    connected = _connected(nodes, content.get("nccl"))
+    if connected:
+        measurement["nccl"] = connected
+    if content.get("rails"):
+        measurement["rails"] = {
+            way: [float(rate) for rate in content["rails"][way]] for way in ("forward", "backward")
+        }
+    return measurement
 
 
 def _connected(nodes: Sequence[str], lines: Any) -> Interconnect | None:
@@ -107,6 +99,14 @@ def _connected(nodes: Sequence[str], lines: Any) -> Interconnect | None:
     except (binascii.Error, UnpackError, ValueError):
         return None
     return nccl_lines.of_text(nodes, text.decode("utf-8", "replace"))
+
+
+def _silence(result: Mapping[str, Any], seconds: int) -> Message:
+    """Return why a node printed nothing of a step, from the result of its task."""
+    if result.get("rc") in KILLED_BY_TIMEOUT:
+        return message("acceptance.not-ended", seconds=seconds)
+    errors = str(result.get("stderr") or result.get("msg") or "").strip().splitlines()
+    return as_message(errors[-1][:300]) if errors else message("acceptance.no-answer")
 
 
 def _reason_of(why: Any) -> Message:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.accept import criteria, document, printed, triage
+from ansible.module_utils.scalebook.accept import criteria, document, printed, schedule
 from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
@@ -41,10 +41,7 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
     now = time.time()
     if params["outputs"]:
         state["seconds"] += now - state["mark"]
-        rounds, seconds = params["pairs"], params["seconds"]
-        measurements = printed.of_round(params["outputs"], rounds, params["links"], seconds)
-        _refuse_sockets(measurements, params)
-        burnin.add_round(state, measurements, thresholds)
+        burnin.add_round(state, measured(params), thresholds)
     state["mark"] = now
     probed = {node: judge.read(result) for node, result in params["probed"].items()}
     # The number of GPUs was counted before.
@@ -53,17 +50,19 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
 
 
 def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
-    """Return the new measurements: of nodes alone, of pairs, or of all nodes together."""
-    outputs, seconds = params["outputs"], params["seconds"]
-    groups = [[*outputs]] if params["together"] else params["pairs"]
-    several = printed.of_several(groups, outputs, seconds) if groups else printed.of_nodes(outputs, seconds)
-    _refuse_sockets(several, params)
-    return several
-
-
-def _refuse_sockets(measurements: list[document.Measurement], params: Mapping[str, Any]) -> None:
+    """Return the new measurements; those over sockets where a faster network is up are problems."""
+    measurements = printed.of_steps(params["steps"], params["outputs"], params["seconds"])
     if params["network"] == "fastest":
         document.refuse_sockets(measurements, params["networks"])
+    return measurements
+
+
+def places(params: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+    """Return the address and port at which each node is found; nodes can share a machine."""
+    return {
+        node: (params["addresses"].get(node, ""), params["port"] + index)
+        for index, node in enumerate(params["nodes"])
+    }
 
 
 def criteria_of(params: Mapping[str, Any]) -> criteria.Wanted:
@@ -87,17 +86,15 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         measurements += measured(params)
     if write and not (params["again"] or resumes):
         (folder / "burnin.json").unlink(missing_ok=True)
-    saved = write_json(file, {"schema": document.SCHEMA, "measurements": measurements}, write)
-    if not params["evaluate"]:
-        return {"changed": saved}
+    changed = write_json(file, {"schema": document.SCHEMA, "measurements": measurements}, write)
     listed = rows(read_yaml(Path(params["expected"])))
     wrong = list(state["wrong"].values()) if state else []
     acceptance = document.document(nodes, measurements, listed, thresholds, wrong)
-    open_nodes, rounds = document.still_open(nodes, acceptance["findings"], acceptance["problems"])
     if params["burnin"]:
         unmeasured = {each["part"] for each in acceptance["problems"]}
-        open_nodes = [node for node in nodes if node not in unmeasured]
-        rounds = list(triage.rounds(open_nodes))
+        steps = schedule.whole_round([node for node in nodes if node not in unmeasured], places(params))
+    else:
+        steps = schedule.next_steps(acceptance, measurements, params["device"], places(params))
     summary = burnin.summary(state, thresholds) if state else None
     refusals = document.refusals(acceptance) + (burnin.refusals(summary) if summary else [])
     acceptance["burnin"] = summary
@@ -107,12 +104,10 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         acceptance["machines"][node]["address"] = address
     acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     whole = cast(document.Acceptance, {**acceptance, **params["origin"]})
-    changed = write_files(whole, hosts, params, write)
+    changed = write_files(whole, hosts, params, write) or changed
     return {
-        "changed": saved or changed,
-        "alone": open_nodes,
-        "rounds": [[[*pair] for pair in pairs] for pairs in rounds],
-        "together": document.together(nodes, measurements, acceptance["problems"]),
+        "changed": changed,
+        "steps": steps,
         "display": lines.display(acceptance),
         "refusal": lines.refusal(refusals),
         "left": burnin.left(state) if state else 0.0,

@@ -1360,6 +1360,8 @@ MESSAGES = {
     "acceptance.no-answer": "it gave no answer",
     "acceptance.not-ended": "it had not ended after {seconds} s",
     "acceptance.program-ended": "{program} ended with status {status}: {line}",
+    "acceptance.sizes-memory": "larger sizes would not fit into the memory of the GPU with the least: the limit is {bytes} bytes",
+    "acceptance.sizes-processor": "processors are measured up to {bytes} bytes",
     "acceptance.program-silent": "{program} ended with status {status} and printed nothing",
     "acceptance.out-of-memory": "{quantity}: out of memory",
     "acceptance.problem": "{part}: {reason}",

@@ -1241,6 +1241,8 @@ MESSAGES = {
     "acceptance.no-answer": "没有响应",
     "acceptance.not-ended": "{seconds} 秒后仍未结束",
     "acceptance.program-ended": "{program} 以状态 {status} 结束：{line}",
+    "acceptance.sizes-memory": "更大的数据放不进显存最小的GPU：上限为{bytes}字节",
+    "acceptance.sizes-processor": "处理器最多测到{bytes}字节",
     "acceptance.program-silent": "{program} 以状态 {status} 结束，没有任何输出",
     "acceptance.out-of-memory": "{quantity}：内存或显存不足",
     "acceptance.problem": "{part}：{reason}",

@@ -1,15 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small model with a fixed seed, and print a digest of its losses and weights.
+"""Train a small model with a fixed seed, and return a digest of its losses and weights.
 
-Equal devices with the same software print the same digest, bit for bit; one that computes wrong numbers does
+Equal devices with the same software have the same digest, bit for bit; one that computes wrong numbers does
 not.  Every operation is one that PyTorch calls deterministic, and the numbers come from the processor.
 """
 
 import hashlib
 import os
-import sys
-from typing import List
 
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # required for deterministic matrix products
 
@@ -44,13 +42,13 @@ def digest(device: torch.device, dtype: torch.dtype) -> str:
     return total.hexdigest()[:16]
 
 
-def main(argv: List[str]) -> None:
-    """Print the digest of each number format on one line."""
+def trace(name: str) -> str:
+    """Return the digest of each number format on `name`, gpu or cpu, and the version of torch."""
+    device = torch.device("cuda" if name == "gpu" else "cpu")
+    torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(True)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    device = torch.device("cuda" if argv == ["gpu"] else "cpu")
-    print(" ".join(digest(device, dtype) for dtype in (torch.float32, torch.bfloat16)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        digests = [digest(device, dtype) for dtype in (torch.float32, torch.bfloat16)]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    return "%s torch %s" % (" ".join(digests), torch.__version__)

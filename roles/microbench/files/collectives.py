@@ -49,6 +49,7 @@ FACTORS: Dict[str, Callable[[int], float]] = {
     "forward": lambda n: n // 2,
     "backward": lambda n: n // 2,
 }
+DIVIDED = ("all_gather", "reduce_scatter", "all_to_all")  # each rank gets a part of the buffer
 
 
 def arguments(argv: List[str]) -> argparse.Namespace:
@@ -62,6 +63,9 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=0, help="largest size; 0: 1 GiB on GPUs, 4 MiB on CPUs")
     parser.add_argument("--warmup", type=int, default=5, help="operations before the measured ones")
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument(
+        "--moved", type=int, default=0, help="bytes after which the iterations of a size end, 0 for no limit"
+    )
     parser.add_argument("--only", default="all_reduce,all_gather", help="names, separated by commas")
     parser.add_argument("--pairs", action="store_true", help="each pair of ranks alone, of the largest size")
     args = parser.parse_args(argv)
@@ -74,21 +78,30 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     return args
 
 
-def sizes(least: int, most: int, world: int) -> Iterator[int]:
-    """Yield sizes in bytes from `least` to `most`; every rank gets the same number of numbers."""
-    size = least
+def sizes(args: argparse.Namespace, most: int, world: int) -> Iterator[Tuple[str, int]]:
+    """Yield each collective with each size in bytes from `least` to `most`, as many as it can have.
+
+    Where every rank gets a part, each gets the same number of numbers.
+    """
+    names, size = args.only.split(","), args.least
+    last: Dict[str, int] = {}
     while size <= most:
-        count = max(1, size // WIDTH // world) * world
-        yield count * WIDTH
+        for name in [each for each in FACTORS if each in names]:
+            unit = WIDTH * (world if name in DIVIDED else 1)
+            rounded = max(unit, size // unit * unit)
+            if rounded != last.get(name):
+                yield name, rounded
+            last[name] = rounded
         size *= 4
 
 
 class Group(NamedTuple):
-    """This process among all: its rank, their number, its device."""
+    """This process among all: its rank, their number, its device, and the file of NCCL's lines, if any."""
 
     rank: int
     world: int
     device: torch.device
+    nccl_path: str
 
 
 # (buffer, operation, expected content of the buffer)
@@ -177,24 +190,31 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def timed(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
+def iterations(args: argparse.Namespace, size: int) -> int:
+    """Return how often an operation on `size` bytes is measured, at least twice."""
+    count: int = args.iterations
+    return min(count, max(2, args.moved // size)) if args.moved else count
+
+
+def timed(operation: Callable[[], Any], args: argparse.Namespace, size: int, device: torch.device) -> float:
     """Return the mean seconds of an operation over all iterations; all ranks start together."""
-    for _ in range(args.warmup):
+    count = iterations(args, size)
+    for _ in range(min(args.warmup, count)):
         operation()
     settle(device)
     dist.barrier()
     start = time.monotonic()
-    for _ in range(args.iterations):
+    for _ in range(count):
         operation()
     settle(device)
-    seconds: float = (time.monotonic() - start) / args.iterations
+    seconds: float = (time.monotonic() - start) / count
     return seconds
 
 
-def measure(operation: Callable[[], Any], args: argparse.Namespace, group: Group) -> List[float]:
+def measure(operation: Callable[[], Any], args: argparse.Namespace, size: int, group: Group) -> List[float]:
     """Return the mean seconds of an operation over all iterations, of each rank."""
     seconds = torch.zeros(group.world, dtype=torch.float64, device=group.device)
-    seconds[group.rank] = timed(operation, args, group.device)
+    seconds[group.rank] = timed(operation, args, size, group.device)
     dist.all_reduce(seconds)
     of_ranks: List[float] = seconds.tolist()
     return of_ranks
@@ -221,23 +241,24 @@ def checked(name: str, operation: Operation, group: Group) -> None:
 
 def run(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
     """Yield every row; raise SystemExit on a wrong result."""
-    names = args.only.split(",")
-    for size in sizes(args.least, args.most, group.world if names != ["sendrecv"] else 1):
-        if group.device.type == "cuda" and 4 * size > memory(group.device):
-            return
-        for name in [each for each in FACTORS if each in names]:
-            operation = OPERATIONS[name](size // WIDTH, group)
-            checked(name, operation, group)
-            of_ranks = measure(operation[1], args, group)
-            seconds = sum(of_ranks) / group.world
-            row = {
-                "collective": name,
-                "bytes": size,
-                "seconds": seconds,
-                "algbw_gb_per_second": size / seconds / 1e9,
-                "busbw_gb_per_second": size / seconds / 1e9 * FACTORS[name](group.world),
-            }
-            yield {**row, "rails": rails(size, of_ranks)} if name in ("forward", "backward") else row
+    for name, size in sizes(args, min(args.most, largest(args, group)), group.world):
+        operation = OPERATIONS[name](size // WIDTH, group)
+        checked(name, operation, group)
+        of_ranks = measure(operation[1], args, size, group)
+        seconds = sum(of_ranks) / group.world
+        row = {
+            "collective": name,
+            "bytes": size,
+            "seconds": seconds,
+            "algbw_gb_per_second": size / seconds / 1e9,
+            "busbw_gb_per_second": size / seconds / 1e9 * FACTORS[name](group.world),
+        }
+        yield {**row, "rails": rails(size, of_ranks)} if name in ("forward", "backward") else row
+
+
+def largest(args: argparse.Namespace, group: Group) -> int:
+    """Return the largest size that fits with what it is checked against: a quarter of the memory of a GPU."""
+    return memory(group.device) // 4 if group.device.type == "cuda" else args.most
 
 
 def memory(device: torch.device) -> int:
@@ -259,7 +280,7 @@ def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
             if mine:
                 operation = one_way(mine[0][0], mine[0][1], args.most // WIDTH, group)
                 checked("pairs", operation, group)
-                seconds = timed(operation[1], args, group.device)
+                seconds = timed(operation[1], args, args.most, group.device)
             else:
                 dist.barrier()
             every: List[Any] = [None] * group.world
@@ -269,22 +290,31 @@ def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
                 yield {"source": source, "target": target, "gb_per_second": args.most / slower / 1e9}
 
 
-def main(argv: List[str]) -> None:
-    """Initialize the process group, measure, and write collectives.json in one piece."""
-    args = arguments(argv)
+def join(device: str, folder: str) -> Group:
+    """Join the process group that the environment names, as torchrun sets it; NCCL writes into the folder."""
     local, nccl_path = int(os.environ["LOCAL_RANK"]), ""
-    if args.device == "gpu":
-        device = torch.device("cuda", local)
-        torch.cuda.set_device(device)
-        nccl_path = nccl_file.listen(args.out, int(os.environ["RANK"]))
-        dist.init_process_group("nccl", device_id=device)
+    if device == "gpu":
+        place = torch.device("cuda", local)
+        torch.cuda.set_device(place)
+        nccl_path = nccl_file.listen(folder, int(os.environ["RANK"]))
+        dist.init_process_group("nccl", device_id=place)
     else:
-        device = torch.device("cpu")
+        place = torch.device("cpu")
         dist.init_process_group("gloo")
-    rank, world = dist.get_rank(), dist.get_world_size()
-    if world < 2:
+    if dist.get_world_size() < 2:
         raise SystemExit("collectives need at least 2 processes, torchrun started 1")
-    places: List[Any] = [None] * world
+    return Group(dist.get_rank(), dist.get_world_size(), place, nccl_path)
+
+
+def leave() -> None:
+    """Leave the process group, when all its processes have measured."""
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def measured(args: argparse.Namespace, group: Group) -> Dict[str, Any]:
+    """Return the content of collectives.json; the first rank prints a line per measurement."""
+    places: List[Any] = [None] * group.world
     # Each launcher is a node. Several nodes can share a machine.
     dist.all_gather_object(places, (os.environ["GROUP_RANK"], socket.gethostname()))
     result: Dict[str, Any] = {
@@ -293,41 +323,59 @@ def main(argv: List[str]) -> None:
         "device": args.device,
         "name": torch.cuda.get_device_name() if args.device == "gpu" else "cpu",
         "backend": dist.get_backend(),
-        "world_size": world,
+        "world_size": group.world,
         "nodes": len(set(places)),
         "hosts": sorted({host for _, host in places}),
         "torch": torch.__version__,
         "nccl": ".".join(map(str, torch.cuda.nccl.version())) if args.device == "gpu" else None,
         "iterations": args.iterations,
+        # Sizes above it are left out.
+        "largest": largest(args, group),
         "measurements": [],
     }
-    group = Group(rank, world, device)
     if args.pairs:
         result["pairs"] = [*pairs(args, group)]
     for row in run(args, group):
         result["measurements"].append(row)
-        if rank == 0:
+        if group.rank == 0:
             text = "MICROBENCH {collective} {bytes} bytes: {busbw_gb_per_second:.3f} GB/s on the bus"
             print(text.format(**row), flush=True)
-    of_ranks: List[Any] = [None] * world
     if args.device == "gpu":
-        # Also where the environment of this node says where NCCL writes: the others take part.
-        dist.all_gather_object(of_ranks, (int(os.environ["GROUP_RANK"]), nccl_file.packed(nccl_path)))
-    if rank == 0:
+        torch.cuda.empty_cache()
+    return result
+
+
+def nccl_lines(group: Group) -> bytes:
+    """Return the packed lines of NCCL of all ranks, by node; nothing where they are not kept."""
+    of_ranks: List[Any] = [None] * group.world
+    if group.device.type != "cuda":
+        return b""
+    # Also where the environment of this node says where NCCL writes: the others take part.
+    dist.all_gather_object(of_ranks, (int(os.environ["GROUP_RANK"]), nccl_file.packed(group.nccl_path)))
+    return nccl_file.of_nodes(of_ranks)
+
+
+def main(argv: List[str]) -> None:
+    """Measure, and write collectives.json in one piece."""
+    args = arguments(argv)
+    group = join(args.device, args.out)
+    result, lines = measured(args, group), nccl_lines(group)
+    nccl_file.remove(group.nccl_path)
+    if group.rank == 0:
         os.makedirs(args.out, exist_ok=True)
-        if args.device == "gpu":
-            nccl_file.write(args.out, of_ranks)
+        if lines:
+            with open(os.path.join(args.out, nccl_file.NAME), "wb") as packed:
+                packed.write(lines)
         path = os.path.join(args.out, "collectives.json")
         with open(path + ".new", "w", encoding="utf-8") as stream:
             json.dump(result, stream, indent=1)
         os.replace(path + ".new", path)
         print(
             "MICROBENCH world_size=%d nodes=%d backend=%s end=true"
-            % (world, result["nodes"], result["backend"]),
+            % (group.world, result["nodes"], result["backend"]),
             flush=True,
         )
-    dist.barrier()
-    dist.destroy_process_group()
+    leave()
     # The interpreter's shutdown aborts where a thread of gloo still holds a tensor (pytorch/pytorch#190489).
     sys.stdout.flush()
     os._exit(0)

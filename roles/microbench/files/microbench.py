@@ -348,13 +348,11 @@ def processor() -> str:
     return (names + [platform.machine()])[0]
 
 
-def main(argv: List[str]) -> None:
-    """Measure, then write compute.json in one piece."""
-    args = arguments(argv)
+def measured(args: argparse.Namespace) -> Dict[str, Any]:
+    """Return the content of compute.json; print a line per measurement."""
     device = torch.device("cuda" if args.device == "gpu" else "cpu")
     torch.set_float32_matmul_precision("high")  # TF32, where the device has it
     torch.manual_seed(2020)
-    os.makedirs(args.out, exist_ok=True)
     result: Dict[str, Any] = dict(schema=SCHEMA, kind="compute", **about(args, device))
     print(
         "MICROBENCH device=%s name='%s' torch=%s" % (args.device, result["name"], result["torch"]), flush=True
@@ -363,6 +361,14 @@ def main(argv: List[str]) -> None:
     for each in measure(args, device):
         print(line(each), flush=True)
         result["measurements"].append(each)
+    return result
+
+
+def main(argv: List[str]) -> None:
+    """Measure, then write compute.json in one piece."""
+    args = arguments(argv)
+    os.makedirs(args.out, exist_ok=True)
+    result = measured(args)
     path = os.path.join(args.out, "compute.json")
     with open(path + ".new", "w", encoding="utf-8") as stream:
         json.dump(result, stream, indent=1)

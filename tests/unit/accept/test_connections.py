@@ -27,8 +27,11 @@ def packed(*of_nodes):
 
 
 def measured(lines):
-    content = {"name": None, "rates": {}, "traces": {}, "problems": {}, "nccl": lines}
-    return printed.line_of(["NODE1", "NODE2"], {"rc": 0, "stdout": json.dumps(content)}, 60)
+    content = {"at": 0, "name": None, "rates": {}, "traces": {}, "problems": {}, "nccl": lines}
+    steps = dict.fromkeys(NODES[:2], [{"at": 0, "nodes": NODES[:2]}])
+    outputs = {"NODE1": {"stdout": json.dumps(content)}, "NODE2": {}}
+    [measurement] = printed.of_steps(steps, outputs, 60)
+    return measurement
 
 
 def judged(folder, lines, **options):

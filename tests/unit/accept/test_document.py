@@ -29,7 +29,7 @@ def test_a_healthy_cluster_is_accepted_after_one_measurement_of_each_part(site):
     made, result = site.judged()
     assert (made["accepted"], made["good"], made["bad"], result["refusal"]) == (True, NODES, [], "")
     assert site.asked == [(8, 28)]
-    assert "8 nodes; parts: 64 good" in result["display"]
+    assert "8 nodes; parts: 64 good, 1 no reference" in result["display"]
 
 
 def test_of_few_nodes_all_are_measured_again_as_long_as_one_is_open(tmp_path, site):
@@ -47,7 +47,7 @@ def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
     made, result = site.judged()
     assert (made["accepted"], made["bad"], made["limit"]) == (False, ["NODE3"], "all,!NODE3")
     assert result["display"][-1].startswith(
-        "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 90."
+        "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 90"
     )
     assert "NODE3: bad" in result["refusal"]
     assert site.asked[1:] == [(1, 0)] * (len(site.asked) - 1)
@@ -126,11 +126,18 @@ def test_parts_that_scatter_too_much_have_no_verdict_and_say_what_to_do(tmp_path
     assert "measure idle nodes, or find larger faults only, with a lower -e least=" in result["refusal"]
 
 
-@pytest.mark.parametrize("stdout", ["", "text", "[]", '{"rates": 1}', '{"rates": {}, "traces": {}}'])
+NOT_A_LINE = ["", "text", "[]", '{"at": 0, "rates": 1}', '{"at": 0, "rates": {}, "traces": {}}']
+
+
+def of_one(**result):
+    """Return the measurement of a node alone, from the result of its task."""
+    [measurement] = nodes_printed.of_steps({"NODE1": [{"at": 0}]}, {"NODE1": result}, 60)
+    return measurement
+
+
+@pytest.mark.parametrize("stdout", NOT_A_LINE)
 def test_a_line_that_is_not_what_the_program_prints_is_a_problem(stdout):
-    line = nodes_printed.line_of(
-        ["NODE1"], {"rc": 0, "stdout": stdout, "stderr": "Traceback\nKeyError: 1"}, 60
-    )
+    line = of_one(rc=0, stdout=stdout, stderr="Traceback\nKeyError: 1")
     assert line["problems"] == {"node": as_message("KeyError: 1")}
 
 
@@ -146,6 +153,11 @@ def test_a_reason_cannot_end_the_quotes_of_the_command(site):
     assert drain(site.judged()[0])[0].endswith("reason='scalebook: NODE4: its (broken) here'")
 
 
+def all_of(nodes):
+    """Return the steps in which nodes measure together."""
+    return {node: [{"at": 0, "nodes": nodes, "address": "", "port": 1}] for node in nodes}
+
+
 @pytest.fixture
 def files(tmp_path):
     """Return the texts of the files of a cluster in which everything fails that can."""
@@ -154,13 +166,13 @@ def files(tmp_path):
     site.traces["NODE6"] = "aa cc"
     memory = {"code": "acceptance.out-of-memory", "values": {"quantity": "triad"}}
     unfit = {"name": None, "rates": {}, "traces": {}, "problems": {"CPU": memory}}
-    site.broken["NODE7"] = {"rc": 0, "stdout": json.dumps(unfit)}
+    site.broken["NODE7"] = {"rc": 0, "stdout": json.dumps({**unfit, "at": 0})}
     site.broken["NODE4"] = {"rc": 1}
     site.broken["NODE1", "NODE2"] = {"rc": 124}
     site.judged()
     ended = message("acceptance.program-ended", program="collectives.py", status=1, line="refused")
-    lines = {node: {"rc": 0, "stdout": json.dumps({**unfit, "problems": {"node": ended}})} for node in NODES}
-    site.report(outputs=lines, together=True)
+    lines = {"NODE1": {"stdout": json.dumps({**unfit, "at": 0, "problems": {"node": ended}})}}
+    site.report(outputs=lines, steps=all_of(NODES))
     return {path.name: path.read_text() for path in tmp_path.iterdir()}
 
 
@@ -210,34 +222,35 @@ def test_gpus_of_another_model_are_no_equals():
     assert {row["verdict"] for row in rows} == {"good"}
 
 
-def printed(**rates):
-    """Return what a node printed that took part with all others."""
-    return {"rc": 0, "stdout": json.dumps({"rates": rates, "traces": {}, "problems": {}})}
-
-
-def test_all_nodes_are_measured_together_once_when_each_has_a_verdict(site):
-    _, result = site.judged()
-    assert result["together"] == NODES
-    outputs = {**dict.fromkeys(NODES, printed()), "NODE1": printed(all_reduce=1.5)}
-    result = site.report(outputs=outputs, together=True)
-    made = json.loads((site.folder / "acceptance.json").read_text())
+def test_all_nodes_are_measured_together_once(site):
+    made, result = site.judged()
     [row] = [row for row in made["findings"] if row["part"] == "all nodes"]
     assert (row["nodes"], row["rate"], row["verdict"]) == (NODES, 1.5, "no reference")
-    assert (made["accepted"], result["together"], result["alone"], result["rounds"]) == (True, [], [], [])
+    assert (made["accepted"], result["steps"], row["measurements"]) == (True, {}, 1)
 
 
 def test_nodes_that_cannot_be_measured_together_are_not_accepted_and_none_is_condemned(site):
-    site.judged()
-    lines = {node: {"rc": 1, "stderr": "Connection closed by peer"} for node in NODES}
-    result = site.report(outputs=lines, together=True)
-    made = json.loads((site.folder / "acceptance.json").read_text())
+    site.broken[tuple(NODES)] = {"rc": 1, "stderr": "Connection closed by peer"}
+    made, result = site.judged()
     assert (made["accepted"], made["bad"]) == (False, [])
     assert result["refusal"].startswith("all nodes: Connection closed by peer; each node and each link")
 
 
+def test_nodes_are_measured_together_without_one_that_cannot_be_measured(site):
+    site.broken["NODE4"] = {"rc": 1}
+    made, _ = site.judged()
+    [row] = [row for row in made["findings"] if row["part"] == "all nodes"]
+    assert row["nodes"] == [node for node in NODES if node != "NODE4"]
+
+
 def test_two_nodes_are_not_measured_together_as_their_link_is_all(tmp_path):
-    _, result = Site(tmp_path, NODES[:2]).judged()
-    assert result["together"] == []
+    made, _ = Site(tmp_path, NODES[:2]).judged()
+    assert {row["part"] for row in made["findings"]} == {
+        "NODE1 CPU",
+        "NODE2 CPU",
+        "NODE1 → NODE2",
+        "NODE2 → NODE1",
+    }
 
 
 def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_rest(tmp_path):
@@ -245,12 +258,13 @@ def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_re
     site = Site(tmp_path, NODES[:1])
     site.report(again=False)
     for line in recorded.read_text().splitlines():
-        result = site.report(outputs={"NODE1": {"rc": 0, "stdout": line}})
+        stdout = json.dumps({"at": 0, **json.loads(line)})
+        result = site.report(outputs={"NODE1": {"stdout": stdout}}, steps={"NODE1": [{"at": 0}]})
     made = json.loads((tmp_path / "acceptance.json").read_text())
     good = {row["quantity"] for row in made["findings"] if row["verdict"] == "good"}
     assert (made["accepted"], good) == (True, {"copy", "to_device", "from_device", "best_fp8"})
     assert {row["verdict"] for row in made["findings"]} == {"good", "no reference"}
-    assert (result["alone"], result["rounds"]) == ([], [])
+    assert result["steps"] == {}
 
 
 def test_the_traces_of_gpus_of_two_machines_are_equal_to_the_bit():
@@ -293,14 +307,13 @@ def test_processors_are_compared_with_those_of_the_same_name_whatever_the_gpus_a
 
 def test_what_was_measured_of_each_size_is_kept():
     sizes = [{"collective": "sendrecv", "bytes": 8, "busbw_gb_per_second": 0.001}]
-    content = {"name": "A", "rates": {}, "traces": {}, "problems": {}, "sizes": sizes}
-    line = nodes_printed.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)
-    assert line["sizes"] == sizes
+    content = {"at": 0, "name": "A", "rates": {}, "traces": {}, "problems": {}, "sizes": sizes}
+    assert of_one(stdout=json.dumps(content))["sizes"] == sizes
 
 
 def test_what_a_node_says_of_a_problem_is_a_message_and_a_text_is_kept():
     ended = message("acceptance.program-silent", program="collectives.py", status=1)
-    content = {"rates": {}, "traces": {}, "problems": {"node": ended, "GPU0": "lost", "GPU1": {"code": 7}}}
-    line = nodes_printed.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)
+    problems = {"node": ended, "GPU0": "lost", "GPU1": {"code": 7}}
+    line = of_one(stdout=json.dumps({"at": 0, "rates": {}, "traces": {}, "problems": problems}))
     texts = {"GPU0": as_message("lost"), "GPU1": as_message("{'code': 7}")}
     assert line["problems"] == {"node": ended, **texts}

@@ -132,17 +132,18 @@ class Rounds:
 
     def begin(self):
         self.report(again=False)
-        self.report(outputs=self.printed())
+        self.report(**self.printed())
         return self.report(burnin=True)
 
     def printed(self, rate=1.0, trace="aa"):
         rates = {"CPU": {"copy": rate * (1 + 0.002 * self.source.gauss(0, 1))}}
-        line = {"name": "AMD EPYC", "rates": rates, "traces": {"CPU": f"{trace} torch 2.13"}, "problems": {}}
-        return {"NODE1": {"rc": 0, "stdout": json.dumps(line)}}
+        line = {"at": 0, "name": "AMD EPYC", "rates": rates, "problems": {}}
+        line["traces"] = {"CPU": f"{trace} torch 2.13"}
+        return {"outputs": {"NODE1": {"stdout": json.dumps(line)}}, "steps": {"NODE1": [{"at": 0}]}}
 
     def rounds(self, count, **options):
         for _ in range(count):
-            result = self.report(burnin=True, outputs=self.printed(**options))
+            result = self.report(burnin=True, **self.printed(**options))
         return result, json.loads((self.folder / "acceptance.json").read_text())
 
 

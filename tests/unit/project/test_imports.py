@@ -11,6 +11,7 @@ from role_files import ROLES
 SHARED = (
     "workload/files/kit",
     "horovod/files",
+    "microbench/files",
     "mxnet/files",
     "oneflow/files",
     "paddle/files",
