@@ -418,8 +418,9 @@ class NodeTelemetry(TypedDict, total=False):
     `absent` maps a source or quantity that is not there to the reason; `reason` says why nothing is, or
     how the sampler ended.  `gpu_idle` is the part of the window in which a GPU's utilisation was below 10 %.
     The first node with readings has a `timeline`.  `covered` is the part of the window between the first
-    and the last reading, `placed_by` what its ends are known from.  `about` are facts such as the size
-    of the memory, `sampler` what measuring itself took.
+    and the last reading, `placed_by` what its ends are known from: the steps of this node
+    (`own-steps`), or those of the first node by the time of day (`first-node`).  `about` are facts such as
+    the size of the memory, `sampler` what measuring itself took.
     """
 
     node: str
@@ -434,7 +435,7 @@ class NodeTelemetry(TypedDict, total=False):
     cores: list[float | None]
     gpu_idle: dict[str, float]
     timeline: Timeline
-    absent: dict[str, str]
+    absent: dict[str, Statement]
     about: dict[str, Any]
     sampler: dict[str, float]
 
@@ -473,9 +474,10 @@ class Record(TypedDict, total=False):
     """result.json: one run as it was seen, with a status and the reason for it.  No statistics.
 
     `hardware` and `software` have an entry for each kind of node; the software is what provenance.json says
-    of the workload.  `machines` has the machine of each of its nodes.  `scalebook` has the commit, `command`
-    measures the campaign again.  `telemetry` is there if the run counts and was made with it.  `micro_steps`
-    is there, and true, where the steps are those of which `accumulation` make one of the optimizer.
+    of the workload.  `machines` has the machine of each of its nodes.  `scalebook` has the commit or why it
+    is not known, `command` measures the campaign again.  `telemetry` is there if the run counts and was made
+    with it.  `micro_steps` is there, and true, where the steps are those of which `accumulation` make one of
+    the optimizer.
     `printed_mean` is the rate over the window that follows from printed means of all steps so far, where no
     rates of steps are printed.  `nccl` is there where NCCL connected several GPUs and said so.
     """
@@ -497,7 +499,7 @@ class Record(TypedDict, total=False):
     hardware: list[Hardware]
     machines: dict[str, MachineIdentity]
     software: list[dict[str, Any]]
-    scalebook: dict[str, str]
+    scalebook: dict[str, Statement]
     command: str
     telemetry: list[NodeTelemetry]
     nccl: Interconnect
@@ -527,7 +529,7 @@ class Measurement(TypedDict):
     variant: str | None
     shape: dict[str, int]
     status: str
-    reason: str | None
+    reason: Message | None
     seconds: float | None
     tflops: float | None
     gbytes_per_second: float | None
@@ -552,7 +554,7 @@ class MicrobenchRecord(TypedDict, total=False):
     job: JobEnd | None
     hardware: list[Hardware]
     software: list[dict[str, Any]]
-    scalebook: dict[str, str]
+    scalebook: dict[str, Statement]
     command: str
     measurements: list[Measurement]
     nccl: Interconnect
@@ -715,7 +717,7 @@ class LargestBatch(TypedDict):
     answer, or why there may be a larger one.
     """
 
-    title: str
+    title: Message
     points: list[str]
     largest: int | None
     failed: int | None
@@ -871,15 +873,16 @@ class Row(GroupFields, total=False):
 class Group(GroupFields, total=False):
     """Rows that may be divided by each other: one table of the report, by name of their cases.
 
-    `differing` are those of its steps and settings in which the groups of its workload differ, as text.
+    Its names are messages: `title` is all that identifies it, `short` what tells it apart, and `differing`
+    those of its steps and settings in which the groups of its workload differ.
     """
 
     id: str
     unit: str
     rows: list[str]
-    title: str
-    short: str
-    differing: str
+    title: Message
+    short: Message
+    differing: Message
     family: str
     workload_title: str
     compiler: str
@@ -1012,6 +1015,8 @@ def vary_case(case: Case, **changes: Any) -> Case:
 
 SENTENCES = ("reason", "why", "warning", "peak_of", "other_hardware", "notes")
 """Keys that had sentences before they had messages."""
+NAMES = ("title", "short", "differing")
+"""Keys that had the words of a name in one text."""
 OF_OTHERS = ("plan", "provenance", "self_reported", "nodes", "job", "software")
 """Parts that are what others said, or numbers."""
 
@@ -1027,6 +1032,8 @@ def upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
 def _with_messages(value: Any, key: str = "") -> Any:
     if isinstance(value, str) and key in SENTENCES:
         return as_message(value)
+    if isinstance(value, str) and key in NAMES:
+        return message("name.of", words=[value] if value else [])
     if isinstance(value, list):
         return [_with_messages(each, key) for each in value]
     if not isinstance(value, Mapping):

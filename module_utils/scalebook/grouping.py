@@ -16,3 +16,12 @@ def grouped(items: Iterable[Item], by: Callable[[Item], Any]) -> dict[Any, list[
     for item in items:
         groups.setdefault(by(item), []).append(item)
     return groups
+
+
+def unique(items: Iterable[Item]) -> list[Item]:
+    """Return items in their order, each once; they need not be hashable, as messages are not."""
+    firsts: list[Item] = []
+    for item in items:
+        if item not in firsts:
+            firsts.append(item)
+    return firsts

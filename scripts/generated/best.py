@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group, Hardwar
 from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.hardware import of_case
 from ansible.module_utils.scalebook.judge.flags import LEVELS
-from ansible.module_utils.scalebook.judge.headings import word
+from ansible.module_utils.scalebook.judge.headings import named, words_of
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.workload import Workload, Workloads
 
@@ -92,9 +92,9 @@ def case(group: Group, workload: Workload) -> str:
     usual = workload.setting_defaults
     prefix = f"{workload.name}_"
     own = {name: value for name, value in (group["settings"] or {}).items() if f"{prefix}{name}" in usual}
-    named = {name: value for name, value in own.items() if value != usual[f"{prefix}{name}"]}
-    words = [word(group, field) for field in ("dtype", "xla", "bsz", "accumulation")]
-    return " ".join(filter(None, [*words, word({"settings": named}, "settings")]))
+    unusual = {name: value for name, value in own.items() if value != usual[f"{prefix}{name}"]}
+    words = words_of(group, ["dtype", "xla", "bsz", "accumulation"])
+    return catalogue.sentence(named([*words, *words_of({"settings": unusual}, ["settings"])]))
 
 
 def counterpart(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> str:

@@ -23,6 +23,7 @@ from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.campaign import Campaign
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import index as campaigns
 from ansible.module_utils.scalebook.report import index_page, render
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -98,7 +99,7 @@ def joules(run: Run, devices: int) -> float | None:
 
 def cases(results: Results) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of CASE of each case."""
-    titles = {group["id"]: group["title"] for group in results["groups"]}
+    titles = {group["id"]: sentence(group["title"]) for group in results["groups"]}
     shares = {line["case"]: line["mfu"] for line in results["mfu"]}
     causes = {line["case"]: ", ".join(line["causes"]) for line in results["bottlenecks"]}
     usage = [line for line in results["utilisation"] if line["quantity"] == "gpu_energy"]

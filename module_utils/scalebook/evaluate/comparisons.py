@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.evaluate.options import Option, devices
+from ansible.module_utils.scalebook.evaluate.options import Option, devices, values_of
 from ansible.module_utils.scalebook.grouping import grouped
 
 TRAINING = ("model", "task", "size", "unit")
@@ -91,7 +91,7 @@ def _value_of(option: Option, key: str) -> Any:
 def gains(options: Sequence[Option]) -> list[Gain]:
     """Return each pair of options of a campaign that differ in nothing but the compiler or the precision."""
     pairs = []
-    for own in grouped(options, lambda option: tuple(_value_of(option, key) for key in OTHERS)).values():
+    for own in grouped(options, lambda option: values_of(option, OTHERS)).values():
         for off in own:
             for on in own:
                 compiled = off["dtype"] == on["dtype"] and on["compiler"] and not off["compiler"]

@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook.evaluate import background, comparisons, fam
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, devices
 from ansible.module_utils.scalebook.evaluate.sentences import extrapolated, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.grouping import unique
 from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure
 from ansible.module_utils.scalebook.pages.numbers import all_digits, four_digits
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
@@ -97,9 +98,9 @@ def _cost(writer: Writer) -> None:
     costs = writer.evaluation["costs"]
     writer.heading("cost-details")
     _prices(writer, [price for cost in costs for price in cost["prices"]])
-    unknown = dict.fromkeys(name for cost in costs for name in cost["energy_unknown"])
+    unknown = unique(name for cost in costs for name in cost["energy_unknown"])
     if unknown:
-        writer.say("energy-unknown", names=list(unknown))
+        writer.say("energy-unknown", names=unknown)
     fronts = [
         {**offer, "training": cost["name"], "cost": front.paid(writer, offer, cost["currency"])}
         for cost in costs
@@ -127,7 +128,7 @@ def _answers(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     rows = []
     for limit, key, question in questions:
-        names = ", ".join(dict.fromkeys(offer["name"] for offer in cost[key]))
+        names = ", ".join(map(writer.wording.tell, unique(offer["name"] for offer in cost[key])))
         if limit and cost["offers"]:
             answer = names or writer.wording("report.none")
             rows.append({"training": cost["name"], "question": question, "option": answer})

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate.options import Option, size_words
-from ansible.module_utils.scalebook.grouping import grouped
+from ansible.module_utils.scalebook.evaluate.options import Option, size_words, values_of
+from ansible.module_utils.scalebook.grouping import grouped, unique
 from ansible.module_utils.scalebook.judge import prices
 from ansible.module_utils.scalebook.judge.prices import Price
 from ansible.module_utils.scalebook.pages.numbers import whole
@@ -32,7 +32,7 @@ class Offer(TypedDict):
     and the energy was not measured: then nothing is compared by it.
     """
 
-    name: str
+    name: str | Message
     source: str
     gpu: str | None
     per: str | None
@@ -56,7 +56,7 @@ class Cost(TypedDict):
     prices: list[Price]
     rows: list[Offer]
     offers: list[Offer]
-    energy_unknown: list[str]
+    energy_unknown: list[str | Message]
     front: list[Offer]
     cheapest: list[Offer]
     fastest: list[Offer]
@@ -114,7 +114,7 @@ def _cost(
             *(_offer(each, None, samples, 0) for each in sorted(bare, key=lambda each: -each["rate"])),
         ],
         "offers": with_cost,
-        "energy_unknown": list(dict.fromkeys(offer["name"] for offer in priced if offer["cost"] is None)),
+        "energy_unknown": unique(offer["name"] for offer in priced if offer["cost"] is None),
         "front": front(with_cost),
         "cheapest": best(with_cost, COST),
         "fastest": best(priced, HOURS),
@@ -214,7 +214,7 @@ def slower_than_one(options: Sequence[Option]) -> list[dict[str, Any]]:
 
     def kind(option: Mapping[str, Any]) -> tuple[Any, ...]:
         names = ("source", "group", "workload", "model", "variant", "gpu", "bsz", "dtype", "xla")
-        return tuple(option[name] for name in names)
+        return values_of(option, names)
 
     single = {kind(option): option for option in options if option["nodes"] * option["gpus"] == 1}
     return [

@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate.options import FEWEST_RUNS, Option, setting
 
-MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
+MET, NOT_MET, NOT_MEASURED = "met", "not-met", "not-measured"
 DEFAULTS: dict[str, Any] = {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": ""}
 
 
 class Evidence(NamedTuple):
     """What was judged, and its value in the unit of the criterion, None where it was not measured."""
 
-    what: str
+    what: str | Message
     value: float | None
     verdict: str
 
@@ -64,7 +65,7 @@ def _judged(name: str, limit: dict[str, Any], unit: str, evidence: list[Evidence
     return {"criterion": name, "limit": limit, "verdict": verdict, "unit": unit, "evidence": evidence}
 
 
-def at_least(name: str, value: float | None, limit: float) -> Evidence:
+def at_least(name: str | Message, value: float | None, limit: float) -> Evidence:
     """Return the evidence of a value that has to reach `limit`."""
     if value is None:
         return Evidence(name, None, NOT_MEASURED)
@@ -87,7 +88,13 @@ def utilisation(options: Sequence[Option], percent: float) -> Verdict:
     evidence = []
     for option in options:
         quantity = "cpu" if option["gpu"] is None else "gpu"
-        evidence.append(at_least(f"{option['name']}, {quantity}", option["usage"].get(quantity), percent))
+        evidence.append(
+            at_least(
+                message("evaluation.name-of", name=option["name"], quantity=quantity),
+                option["usage"].get(quantity),
+                percent,
+            )
+        )
     return _judged("utilisation", {"percent": percent}, "%", evidence)
 
 
@@ -113,7 +120,9 @@ def _ahead_of(option: Option, others: Sequence[Option]) -> Evidence:
     deciding = [other for other, each in zip(others, verdicts, strict=True) if each == verdict]
     fastest = max(deciding, key=lambda other: other["rate"])
     times = None if verdict == NOT_MEASURED else option["rate"] / fastest["rate"]
-    return Evidence(f"{option['name']} / {fastest['name']}", times, verdict)
+    return Evidence(
+        message("evaluation.name-beside", name=option["name"], other=fastest["name"]), times, verdict
+    )
 
 
 def _faster(one: Option, other: Option) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import comparisons
-from ansible.module_utils.scalebook.evaluate.options import Option, devices
+from ansible.module_utils.scalebook.evaluate.options import Option, devices, values_of
 from ansible.module_utils.scalebook.evaluate.sentences import term, training_words
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.grouping import grouped
@@ -35,7 +35,10 @@ def of_family(writer: Writer, options: Sequence[Option], name: str) -> list[tupl
     unit = writer.value(term("unit", own[0]["unit"]))
     axes = Axes(unit, writer.wording("head.devices"), writer.text("linear"), log=writer.text("log"))
     curves = list(_curves(own).values())[: svg.SERIES]
-    series = [{"label": curve[0]["workload"], "points": list(map(_point, curve))} for curve in curves]
+    series = [
+        {"label": curve[0]["workload"], "points": [_point(writer, each) for each in curve]}
+        for curve in curves
+    ]
     chart = line_chart(series, writer.text("throughput"), title, axes, f"family{writer.section}", "own")
     return [(title, chart)] if chart else []
 
@@ -43,7 +46,7 @@ def of_family(writer: Writer, options: Sequence[Option], name: str) -> list[tupl
 def _curves(options: Sequence[Option]) -> dict[str, list[Option]]:
     """Return the points of the best curve of each workload, the fastest workload first."""
     best: dict[str, list[Option]] = {}
-    for curve in grouped(options, lambda each: tuple(each[key] for key in CURVE)).values():  # type: ignore[literal-required]
+    for curve in grouped(options, lambda each: values_of(each, CURVE)).values():
         points = list(grouped(sorted(curve, key=lambda each: -each["nodes"]), devices).values())
         # On as many devices, the one on fewer nodes is drawn.
         line = sorted((point[-1] for point in points), key=devices)
@@ -57,7 +60,7 @@ def _place(line: Sequence[Option]) -> tuple[int, float]:
     return devices(line[-1]), line[-1]["rate"]
 
 
-def _point(option: Option) -> dict[str, Any]:
+def _point(writer: Writer, option: Option) -> dict[str, Any]:
     low, high = (option["slowest"], option["fastest"]) if option["runs"] > 1 else (None, None)
-    note = f"{option['name']}: {readable(option['rate'])} {option['unit']}/s"
+    note = f"{writer.wording.tell(option['name'])}: {readable(option['rate'])} {option['unit']}/s"
     return {"x": devices(option), "y": option["rate"], "low": low, "high": high, "note": note}

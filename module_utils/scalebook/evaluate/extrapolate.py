@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import Message, MessageError
-from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.evaluate.options import Option, values_of
 from ansible.module_utils.scalebook.grouping import grouped
 
 FEWEST = 3
@@ -52,7 +52,7 @@ class Fit(TypedDict):
 class Extrapolation(TypedDict):
     """A fit to a curve of options, or the reason why there is none."""
 
-    name: str
+    name: str | Message
     fit: Fit | None
     refused: Message | None
 
@@ -105,7 +105,7 @@ def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
     A single point is not a curve, and a curve that reaches `machines` needs no extrapolation.
     """
     scaled: list[Any] = [option for option in options if option["efficiency"]]
-    curves = grouped(scaled, lambda option: tuple(option[key] for key in SERIES))
+    curves = grouped(scaled, lambda option: values_of(option, SERIES))
     extrapolations = []
     for curve in curves.values():
         counts = [option["machines"] for option in curve]

@@ -8,10 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import message
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate import comparisons, drawing, ranking
 from ansible.module_utils.scalebook.evaluate.front import USED
-from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
+from ansible.module_utils.scalebook.evaluate.options import (
+    FAMILIES,
+    NOT_RECORDED,
+    Option,
+    devices,
+    precision,
+    values_of,
+)
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import conclusive, heading, term
@@ -73,7 +80,7 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
     accumulated = dict.fromkeys(
         each["workload"]
         for each in family["options"]
-        if each["source"] == SOURCES[DLPERF] and warning(each["variant"])
+        if each["source"] == SOURCES[DLPERF] and warning(str(each["variant"] or ""))
     )
     if accumulated:
         writer.say("accumulated", names=list(accumulated))
@@ -86,7 +93,7 @@ def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
     """
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for option in options:
-        row = rows.setdefault(tuple(option[key] for key in ROW), _of_row(option))  # type: ignore[literal-required]
+        row = rows.setdefault(values_of(option, ROW), _of_row(writer, option))
         row[_scale(option)] = _rate(writer, option)
     heads = writer.varying(KEPT, VARYING, rows.values())
     unit = writer.value(term("unit", options[0]["unit"])) if options else ""
@@ -114,13 +121,16 @@ def _scale(option: Option) -> tuple[int, int, int]:
     return devices(option), option["nodes"], option["gpus"]
 
 
-def _of_row(option: Option) -> dict[Any, Any]:
+def _of_row(writer: Writer, option: Option) -> dict[Any, Any]:
     return {
         **option,
         "task": term("task", option["task"]),
         "gpu": option["gpu"] or "CPU",
         "dtype": precision(option),
-        "others": ", ".join(filter(None, (option["variant"], option["differing"]))) or NONE,
+        "others": ", ".join(
+            writer.wording.tell(each) for each in (option["variant"], option["differing"]) if each
+        )
+        or NONE,
     }
 
 
@@ -144,7 +154,7 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write how much faster the same case is with a compiler, and with 16 bits."""
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for pair in comparisons.gains(options):
-        row = _of_row(pair.off)
+        row = _of_row(writer, pair.off)
         key = (pair.what, *(row[key] for key in ("source", "workload", "model", "dtype", "bsz", "others")))
         between = quotients(pair.least, pair.most)
         cell = Figure(pair.times, quotient(pair.times) + writer.wording("page.aside", text=between))
@@ -175,9 +185,9 @@ def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
     writer.table(writer.text("titled", name=name, title=writer.text("bottlenecks")), heads, rows)
 
 
-def _first(writer: Writer, names: Sequence[str]) -> str:
+def _first(writer: Writer, names: Sequence[str | Message]) -> str:
     more = [writer.text("evidence-more", count=len(names) - CASES)] if len(names) > CASES else []
-    return writer.wording.join([*names[:CASES], *more], "list")
+    return writer.wording.join([*map(writer.wording.tell, names[:CASES]), *more], "list")
 
 
 def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:

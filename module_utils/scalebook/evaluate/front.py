@@ -116,9 +116,15 @@ def _beside(ours: Sequence[Option], measured: Sequence[Option]) -> Message | Non
 def _command(like: Option, names: Sequence[str], dtype: str, bsz: int, nodes: Sequence[int]) -> Message:
     """Return the command that measures workloads as an option was, with other precision, batch and nodes."""
     settings = f"workload={','.join(names)} model={like['model']} dtype={dtype} bsz={bsz}"
-    settings += " xla=true" * bool(like["compiler"]) + f" {accumulation(like).replace(' ', '=')}".rstrip()
+    settings += " xla=true" * bool(like["compiler"]) + _accumulated(like)
     places = f"nodes={','.join(map(str, nodes))} gpus={like['gpus']} repeats=6"
     return message("evaluation.measure-by", command=f'ansible-playbook bench.yml -e "{settings} {places}"')
+
+
+def _accumulated(option: Option) -> str:
+    """Return the parameter of the gradient accumulation of an option, '' without it."""
+    variant = accumulation(option)
+    return f" accumulation={variant['values']['steps']}" if isinstance(variant, Mapping) else ""
 
 
 def _usage(writer: Writer) -> None:

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row, message
+from ansible.module_utils.scalebook.judge import headings
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, size_name
 
-NOT_RECORDED = "not recorded"
+NOT_RECORDED = "not-recorded"
+"""What stands for a value that no record has."""
 FAMILIES = {
     "bert": "BERT",
     "resnet50": "ResNet-50",
@@ -34,14 +36,15 @@ class Option(TypedDict):
     how they are linked and whether nodes share machines, '' where no record says it.  `machines` is on how
     many its nodes were, as many as nodes where no record says it.
     `compiler` is the name of what compiled the model, '' where nothing did; `variant` is its gradient
-    accumulation or what its publisher says of it; `differing` are the settings in which the groups of its
-    workload in the campaign differ; `size` says how much a sample is.  `joules` is the energy of the GPUs per
-    unit, `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what
-    was not measured is None, or not there.  `source` is the campaign, or what published the row.  A case
-    without a valid run (`without_run`) has no `runs` and rates of 0.
+    accumulation or what its publisher says of it, None without; `differing` are the settings in which the
+    groups of its workload in the campaign differ; `size` says how much a sample is.  `joules` is the energy
+    of the GPUs per unit, `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by
+    quantity; what was not measured is None, or not there.  `source` is the campaign, or what published the
+    row, and `group` its group there.  A case without a valid run (`without_run`) has no `runs`, and its
+    rates are 0.
     """
 
-    name: str
+    name: str | Message
     source: str
     group: str
     family: str
@@ -58,8 +61,8 @@ class Option(TypedDict):
     dtype: str
     xla: bool
     compiler: str
-    variant: str
-    differing: str
+    variant: str | Message | None
+    differing: Message | None
     unit: str
     rate: float
     slowest: float
@@ -126,17 +129,18 @@ SAME = ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla", "speedup", 
 def _option(row: Row, group: Group, declaration: Workload) -> dict[str, Any]:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
     steps: Mapping[str, Any] = row.get("steps") or {}
-    differing = group.get("differing", "")
+    differing = group.get("differing")
+    differing = differing if differing and differing["values"]["words"] else None
     return {
         **{key: row[key] for key in SAME},  # type: ignore[literal-required]
         "name": name_of(row, compiler, differing),
-        "group": group["short"],
+        "group": group["id"],
         "family": str(group.get("family", "")),
         "task": declaration.task,
         "size": size_of(row.get("settings") or {}, declaration),
         "machines": row.get("machines") or row["nodes"],
         "compiler": compiler,
-        "variant": variant_of(row),
+        "variant": variant_of(row.get("accumulation", 1)),
         "differing": differing,
         # A row without a record does not know its unit.
         "unit": row["unit"] if row["median"] else declaration.unit if declaration.name else row["unit"],
@@ -167,21 +171,29 @@ def gpu_of(row: Row, entries: Sequence[Hardware]) -> str | None:
     return models.pop() if len(models) == 1 else NOT_RECORDED
 
 
-def name_of(row: Row, compiler: str, differing: str) -> str:
+def name_of(row: Row, compiler: str, differing: Message | None) -> Message:
     """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA steps_per_loop=10`."""
     words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
-    return " ".join(filter(None, [*words, variant_of(row), differing]))
+    variant = variant_of(row.get("accumulation", 1))
+    return headings.named(filter(None, [*words, variant, differing]))
 
 
-def variant_of(row: Row) -> str:
-    """Return the gradient accumulation of a row, such as `accumulation 8`; '' without it."""
-    steps = row.get("accumulation", 1)
-    return f"accumulation {steps}" if steps != 1 else ""
+def variant_of(steps: int) -> Message | None:
+    """Return the variant of an option whose gradients are accumulated, such as `accumulation 8`."""
+    return message("name.accumulation", steps=steps) if steps != 1 else None
 
 
-def accumulation(option: Mapping[str, Any]) -> str:
-    """Return the variant of an option if it is its gradient accumulation, else ''."""
-    return str(option["variant"]) if "accumulation" in option["variant"] else ""
+def accumulation(option: Mapping[str, Any]) -> Message | str | None:
+    """Return the variant of an option if it is its gradient accumulation."""
+    variant = option["variant"]
+    is_accumulation = "accumulation" in (variant["code"] if isinstance(variant, Mapping) else variant or "")
+    return variant if is_accumulation else None
+
+
+def values_of(option: Mapping[str, Any], keys: Iterable[str]) -> tuple[Any, ...]:
+    """Return values of an option that can be the key of a dict, also where they are messages."""
+    values = (option[key] for key in keys)
+    return tuple(repr(value) if isinstance(value, Mapping) else value for value in values)
 
 
 def precision(option: Mapping[str, Any]) -> str:
@@ -202,7 +214,7 @@ def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
     """
     names = ("model", "task", "size", "unit", "dtype", "bsz", "gpu")
     place = option["source"] if option["gpu"] == NOT_RECORDED else ""
-    return (*(option[name] for name in names), accumulation(option), place)
+    return (*(option[name] for name in names), repr(accumulation(option)), place)
 
 
 def size_words(option: Mapping[str, Any]) -> list[Message]:

@@ -8,7 +8,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, variant_of
 from ansible.module_utils.scalebook.published import SIZES, read
 from ansible.module_utils.scalebook.workload import Workloads
 
@@ -121,7 +121,7 @@ def _of_row(row: Mapping[str, str], rate_of_one: float | None) -> Option:
         dtype=row["dtype"],
         xla=False,
         compiler="",
-        variant="accumulation 4",
+        variant=variant_of(4),
         unit="samples",
         runs=1,
         speedup=speedup,
@@ -148,7 +148,7 @@ def _bare(name: str, rate: float, **facts: Any) -> Option:
         "usage": {},
         "mfu": None,
         "bottleneck": None,
-        "differing": "",
+        "differing": None,
         "link": "",
         "machines": facts["nodes"],
         **facts,

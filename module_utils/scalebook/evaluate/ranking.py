@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.stats import ratio_interval
 
-FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
+FASTER, TIE, UNKNOWN = "faster", "tie", "unknown"
 
 
 class Lead(TypedDict):
@@ -34,8 +34,8 @@ class Lead(TypedDict):
     setting: Message
     devices: int
     place: int
-    first: str
-    other: str
+    first: str | Message
+    other: str | Message
     times: float
     least: float
     most: float

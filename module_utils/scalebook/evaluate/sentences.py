@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
 )
 from ansible.module_utils.scalebook.evaluate.published import SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
-from ansible.module_utils.scalebook.grouping import grouped
+from ansible.module_utils.scalebook.grouping import grouped, unique
 from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
 from ansible.module_utils.scalebook.pages.wording import duration
 
@@ -186,5 +186,5 @@ def _trained(option: Option) -> dict[str, str | Message]:
 
 def named(offers: Sequence[Mapping[str, Any]]) -> str | Message:
     """Return the name of the best option, or the names of those that tie."""
-    names = list(dict.fromkeys(f"{offer['name']}, {offer['gpu']}" for offer in offers))
+    names = unique(message("evaluation.name-on", name=offer["name"], gpu=offer["gpu"]) for offer in offers)
     return names[0] if len(names) == 1 else message("evaluation.tie", names=names)

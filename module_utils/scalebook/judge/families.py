@@ -121,10 +121,10 @@ def _line_title(group: Member, varying: Container[str]) -> Message:
     if SIZE in varying:
         code = "family.image-size" if group["unit"] == "images" else "family.sequence-length"
         words.append(message(code, size=str(group[SIZE]) if group[SIZE] else message("family.unknown")))
-    return message("family.line", words=[*words, headings.word(group, "bsz")])
+    return message("family.line", words=[*words, *headings.words_of(group, ["bsz"])])
 
 
-def _column_name(group: Member, others: Sequence[Member]) -> str:
+def _column_name(group: Member, others: Sequence[Member]) -> Message:
     """Return the workload, and what else tells the column from the workload's other columns."""
     same = [other for other in others if other["workload"] == group["workload"]]
     varying = [
@@ -132,5 +132,4 @@ def _column_name(group: Member, others: Sequence[Member]) -> str:
         for field in COLUMN_FIELDS
         if field != "workload" and len({_key(other, [field]) for other in same}) > 1
     ]
-    words = [headings.word(group, field, plain=False) for field in varying]
-    return " ".join(filter(None, [group["workload"], *words]))
+    return headings.named([group["workload"], *headings.words_of(group, varying, plain=False)])

@@ -62,6 +62,6 @@ def _why(search: BatchSearch) -> Message | None:
     return message("skipped.search-goes-on") if search["next"] else None
 
 
-def _title(search: BatchSearch, workloads: Workloads) -> str:
+def _title(search: BatchSearch, workloads: Workloads) -> Message:
     group = {**search, "compiler": weak_scaling.compiler_of(search["workload"], workloads)}
-    return " ".join(filter(None, (headings.word(group, field) for field in TITLE)))
+    return headings.named(headings.words_of(group, TITLE))

@@ -45,15 +45,8 @@ KEYS = [key for keys in TABLE.values() for key in keys]
 NAMED = {name for key in KEYS for name in key}
 WORK: Key = ("matmul", "fp16")
 """What is set against the price: the operation that training spends most of its time on."""
-UNDATED = "date not stated"
-"""The date of a price whose source states none."""
 BYTES_PER_OPERATION = 8
 """a * 1.2 in fp32 reads and writes four bytes for one operation: the memory is its limit."""
-NOT_FITTED = {
-    "out of memory": "microbench.oom",
-    "out of memory, with all larger shapes too": "microbench.oom-larger",
-}
-"""What the program gives as the reason of a size that was not measured."""
 SOFTWARE = ("torch", "cuda", "nccl", "python")
 SETTINGS = (
     *("device", "size", "layer_dtype", "layer_attention", "tf32", "threads", "seconds"),
@@ -115,7 +108,7 @@ def _measurement(read: Mapping[str, Any]) -> Measurement:
         "variant": read.get("variant"),
         "shape": read["shape"] if "shape" in read else {"bytes": read["bytes"]},
         "status": "oom" if read["seconds"] is None else "ok",
-        "reason": read.get("reason"),
+        "reason": as_message(read["reason"]) if read.get("reason") else None,
         "seconds": read["seconds"],
         **{rate: read.get(rate) for rate in RATES},  # type: ignore[typeddict-item]
     }
@@ -152,7 +145,7 @@ class Price(NamedTuple):
     amount: float
     unit: str
     source: str
-    date: str = UNDATED
+    date: str | None = None
 
 
 class Device(NamedTuple):
@@ -215,15 +208,20 @@ def measured(result: Mapping[str, Any], peaks: mfu.Peaks, listed: Sequence[Liste
     if "tf32" in sheet:
         sheet["fp32"] = sheet["tf32"]
     prices = [
-        Price(each["amount"], f"{each['currency']}/{each['per']}", each["source"], each["date"])
+        Price(each["amount"], f"{each['currency']}/{each['per']}", each["source"], _date(each["date"]))
         for each in listed
     ]
     return Device(result["name"], figures, sheet, prices, result["layer_dtype"])
 
 
+def _date(text: str) -> str | None:
+    """Return the date of a price, None where the list says in words that its source states none."""
+    return text if any(map(str.isdigit, text)) else None
+
+
 def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[Message]:
     """Return what a reader must know of the devices, the first of which has this compute result if any."""
-    sources: dict[tuple[str, str], list[Message]] = {}
+    sources: dict[tuple[str, str | None], list[Message]] = {}
     for each in devices:
         for price in each.prices:
             price_note = message(
@@ -232,7 +230,8 @@ def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[M
             sources.setdefault((price.source, price.date), []).append(price_note)
     lines = [message("microbench.others")]
     for (source, date), named in sources.items():
-        origin = message(f"microbench.{'undated' if date == UNDATED else 'dated'}", source=source, date=date)
+        dated = {"date": date} if date else {}
+        origin = message(f"microbench.{'dated' if date else 'undated'}", source=source, **dated)
         lines.append(message("microbench.prices", prices=named, source=origin))
     return lines + (_remarks(result, devices[0]) if result else [])
 
@@ -249,7 +248,7 @@ def _remarks(result: Mapping[str, Any], device: Device) -> list[Message]:
     for row in result["measurements"]:
         if row["tflops"] is None:
             shape = " ".join(f"{name}={value}" for name, value in row["shape"].items())
-            why = message(NOT_FITTED.get(row["reason"], "text"), text=row["reason"])
+            why = as_message(row["reason"])
             operation = label((row["benchmark"], row["variant"]))
             lines.append(message("microbench.not-measured", operation=operation, shape=shape, reason=why))
     return lines

@@ -12,7 +12,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS, Row, global_batch
+from ansible.module_utils.scalebook.contracts import (
+    BASELINE,
+    GROUP_FIELDS,
+    Message,
+    Row,
+    global_batch,
+    message,
+)
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import flags, headings, weak_scaling
 from ansible.module_utils.scalebook.workload import Workloads
@@ -62,14 +69,11 @@ def _table(name: str, own: Sequence[Row], workloads: Workloads) -> dict[str, Any
     }
 
 
-def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
+def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> Message:
     """Return what identifies a table; the window is named only where it differs between `tables`."""
-    words = [
-        headings.word(table, field)
-        for field in FIELDS
-        if field not in WINDOW or len({other[field] for other in tables}) > 1
-    ]
-    return " ".join(filter(None, [*words, f"global batch {table['global_batch']}"]))
+    fields = [field for field in FIELDS if field not in WINDOW or len({other[field] for other in tables}) > 1]
+    batch = message("name.global-batch", size=table["global_batch"])
+    return headings.named([*headings.words_of(table, fields), batch])
 
 
 def _row(row: Row, base: Row | None) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def family_of(workload: str, workloads: Workloads) -> str:
 
 def compiler_of(workload: str, workloads: Workloads) -> str:
     """Return the name of what `xla=true` switches on in a workload."""
-    return workloads.get(workload, UNKNOWN).compiler or "compiled"
+    return workloads.get(workload, UNKNOWN).compiler or headings.COMPILED
 
 
 def _key(case: Case) -> str:

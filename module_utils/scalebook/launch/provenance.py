@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.contracts import Node
+from ansible.module_utils.scalebook.contracts import Message, Node, message
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.places import ROOT
 
@@ -26,7 +26,7 @@ class Provenance(TypedDict, total=False):
 
     launcher: str
 
-    scalebook: dict[str, str]
+    scalebook: dict[str, str | Message]
     preflight: Any
     nodes: dict[str, Versions]
     workloads: dict[str, dict[str, Versions]]
@@ -47,7 +47,7 @@ def provenance(
     versions: Sequence[Mapping[str, Versions]],
     preflight: Any,
     earlier: Mapping[str, Any],
-    commit: str,
+    commit: str | Message,
     launcher: str = "mpirun",
 ) -> Provenance:
     """Return the provenance of a campaign with the result of its preflight.
@@ -84,8 +84,8 @@ def check_containers(earlier: Mapping[str, Any], now: Provenance) -> None:
                 )
 
 
-def commit(top: str) -> str:
-    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it.
+def commit(top: str) -> str | Message:
+    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it, or why not.
 
     A collection has that of the checkout that it was made of.
     """
@@ -96,5 +96,5 @@ def commit(top: str) -> str:
     try:
         described = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
-        return "not recorded: git does not run on the control node"
-    return described.stdout.strip() or "not recorded: scalebook is not in a git checkout"
+        return message("commit.no-git")
+    return described.stdout.strip() or message("commit.no-checkout")

@@ -272,7 +272,17 @@ def _part(node: Node, checksums: bool) -> NodeLog:
         "rates": None if log.rates is None else [None if math.isnan(rate) else rate for rate in log.rates],
         "loss": {"first": log.first_loss, "last": log.last_loss},
         "shown": {name: values for name, values in log.found.items() if any(values)},
-        "exit": log.exit,
+        "exit": _end_as_data(log.exit),
+    }
+
+
+def _end_as_data(node_end: Any) -> Any:
+    """Return what a node said at its end, its reasons as messages."""
+    if not isinstance(node_end, Mapping):
+        return node_end
+    return {
+        key: as_message(value) if key in ("reason", "why") and isinstance(value, str) else _end_as_data(value)
+        for key, value in node_end.items()
     }
 
 

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import (
+    Message,
     MessageError,
     NodeTelemetry,
     Quantity,
     Timeline,
+    as_message,
     message,
     why_of,
 )
@@ -32,6 +34,9 @@ from ansible.module_utils.scalebook.unpack import TooLargeError, UnpackError, un
 SCHEMA = 1
 PUT_OFF = "-"
 """The cell of what the sampler did not read in this reading because that takes long."""
+
+OWN_STEPS, FIRST_NODE = "own-steps", "first-node"
+"""What places the window of a node: the steps in its log, or those of the first node by the time of day."""
 
 LATE, LATE_SHARE = 0.01, 0.01
 """Seconds, or part of the window, by which a reading may follow the step that asked for it."""
@@ -66,7 +71,7 @@ class Readings:
     offset: float
     kinds: dict[str, tuple[str, str]]
     about: dict[str, Any]
-    absent: dict[str, str]
+    absent: dict[str, Message]
     at: list[float] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     values: dict[str, list[float | None]] = field(default_factory=dict)
@@ -108,9 +113,9 @@ def parse(text: str) -> Readings:
 def _take_tail(readings: Readings, line: str) -> None:
     try:
         tail = json.loads(line.removeprefix("# "))
-        readings.absent.update(tail["absent"])
+        readings.absent.update({name: as_message(why) for name, why in tail["absent"].items()})
         readings.about.update(tail["about"])
-    except (LookupError, TypeError, ValueError, RecursionError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise TelemetryError("readings.odd-end") from None
 
 
@@ -152,22 +157,22 @@ def ends(readings: Readings, begin: float, end: float) -> tuple[int, int] | None
     return (chosen[0], max(chosen)) if len(chosen) > 1 else None
 
 
-def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity | str:
-    """Return what a column says between two readings, or why it says nothing."""
+def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity:
+    """Return what a column says between two readings, or raise TelemetryError where it says nothing."""
     kind, unit = readings.kinds[name]
     column = readings.values[name]
     there, samples = _samples(readings, name, first, last)
     if not samples:
-        return "no sample in the window"
+        raise TelemetryError("absent.no-sample")
     spans = [readings.at[after] - readings.at[before] for before, after in samples]
     if min(spans) <= 0:
-        return "two readings at the same time"
+        raise TelemetryError("absent.same-time")
     seconds = math.fsum(spans)
     summed: Quantity
     if kind == "counter":
         steps = [_value(column, after) - _value(column, before) for before, after in samples]
         if min(steps) < 0:
-            return "the counter went backwards"
+            raise TelemetryError("absent.backwards")
         values = [step / span for step, span in zip(steps, spans, strict=True)]
         total = _value(column, there[-1]) - _value(column, there[0])
         summed = {"unit": f"{unit}/s", "total": round(total, DIGITS), "mean": round(total / seconds, DIGITS)}
@@ -240,17 +245,23 @@ def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
     part["seconds"] = round(readings.at[last] - readings.at[first], DIGITS)
     part["covered"] = round(min(1.0, part["seconds"] / (end - begin)), DIGITS)
     for name in readings.kinds:
-        value = quantity(readings, name, first, last)
-        if name.startswith("core:"):
-            part["cores"].append(None if isinstance(value, str) else value["mean"])
-        elif not isinstance(value, str):
-            part["quantities"][name] = value
-        else:
+        is_core = name.startswith("core:")
+        try:
+            value = quantity(readings, name, first, last)
+        except TelemetryError as error:
+            if is_core:
+                part["cores"].append(None)
+                continue
             # Some column of a source without an answer, or all of them: the sampler knows why.
             group, _, rest = name.partition(":")
             groups_absent = {group, f"{group}:{rest.partition(':')[0]}"} & part["absent"].keys()
             if not groups_absent:
-                part["absent"][name] = value
+                part["absent"][name] = error.message
+        else:
+            if is_core:
+                part["cores"].append(value["mean"])
+            else:
+                part["quantities"][name] = value
     idle = {
         name.split(":")[1]: share
         for name in readings.kinds
@@ -369,7 +380,8 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
     """Return the telemetry of each node; `moment` is the window by the time of day, if known before."""
     parts: list[NodeTelemetry] = []
     for name, sampler, path, window in nodes:
-        part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": sampler.get("reason")}
+        why = sampler.get("reason")
+        part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": why and as_message(why)}
         part["sampler"] = {
             key: sampler[key] for key in ("cpu_seconds", "memory_bytes", "readings") if key in sampler
         }
@@ -386,10 +398,10 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
             part["reason"] = message("run.unread-readings", file=path.name, why=why)
             continue
         if window is not None:
-            part["placed_by"] = "steps of this node"
+            part["placed_by"] = OWN_STEPS
             moment = moment or (window[0] + readings.offset, window[1] + readings.offset)
         elif moment is not None:
-            part["placed_by"] = "steps of the first node, by the time of day"
+            part["placed_by"] = FIRST_NODE
             window = (moment[0] - readings.offset, moment[1] - readings.offset)
         else:
             part["reason"] = part["reason"] or message("run.no-moment")

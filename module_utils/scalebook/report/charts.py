@@ -49,12 +49,14 @@ class _Drawer(NamedTuple):
 
     def labels(self, groups: Set) -> list[str]:
         """Return what tells each group of a chart apart, numbered where nothing does; '' of one alone."""
-        names = list(map(headings.Differences(groups).telling_apart, groups))
+        tell = self.wording.tell
+        telling_apart = headings.Differences(groups).telling_apart
+        names = [tell(headings.named(telling_apart(group))) for group in groups]
         if len({group.get("global_batch") for group in groups}) > 1:
             batches = (self.wording("chart.global-batch", size=group["global_batch"]) for group in groups)
             names = [" ".join(filter(None, pair)) for pair in zip(names, batches, strict=True)]
         if len(groups) > 1:
-            names = [clean(name or group["title"]) for name, group in zip(names, groups, strict=True)]
+            names = [name or tell(group["title"]) for name, group in zip(names, groups, strict=True)]
         return [
             f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)
         ]
@@ -117,7 +119,7 @@ def _titles(drawer: _Drawer, kind: str, sets: Sequence[Set]) -> list[str]:
     _ = drawer.wording
     title = _(f"chart.{kind}", device=_.name("noun", noun_of(drawer.document["groups"])))
     every = [*drawer.document["groups"], *(group for groups in sets for group in groups)]
-    names = [clean(headings.shared(groups, every)) for groups in sets]
+    names = [_.tell(headings.named(headings.shared(groups, every))) for groups in sets]
     if len(sets) > 1:
         names = [name or _workloads(groups, _) for name, groups in zip(names, sets, strict=True)]
     titles, first, count = [], 1, sum(map(len, sets))
@@ -231,7 +233,7 @@ def _curves(field: str, y: str, ideal: str = "") -> Callable[..., str]:
             {"label": label, "points": list(_points(drawer, group, field))}
             for label, group in zip(drawer.labels(groups), groups, strict=True)
         ]
-        titles = "; ".join(clean(group["title"]) for group in groups)
+        titles = "; ".join(_.tell(group["title"]) for group in groups)
         description = _("chart.curves", title=title, groups=titles)
         return line_chart(series, title, description, axes, key, ideal)
 

@@ -55,7 +55,7 @@ def cells(compared: Comparison, declared: Workloads, wording: Wording) -> list[d
     return [
         {
             **entry,
-            "case": clean(f"{group['title']} {entry['label']}"),
+            "case": clean(f"{_.tell(group['title'])} {entry['label']}"),
             "range": _range(entry, _),
             "verdict": _.tell(entry["why"]) if entry["why"] else verdict(entry, _),
             "differs": _listed(entry["differs"], _) or "–",

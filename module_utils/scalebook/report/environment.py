@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Hardware, Message, Results, Row
+from ansible.module_utils.scalebook.contracts import Hardware, Message, Results, Row, message
 from ansible.module_utils.scalebook.judge import sharing
 from ansible.module_utils.scalebook.judge.runs import binding_of
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Table
@@ -169,9 +169,9 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
             text = text or _("report.not-recorded")
             sentences.append(clean(_.about(", ".join(where), text) if where else text))
     own = provenance.get("scalebook")
-    commit = str(own.get("commit") or "") if isinstance(own, Mapping) else ""
-    short = re.sub(r"[0-9a-f]{40}", lambda digits: digits[0][:12], commit)
-    last = _("report.scalebook", commit=_.fact(clean(short)) if short else _("report.not-recorded"))
+    commit = (own.get("commit") if isinstance(own, Mapping) else None) or message("report.not-recorded")
+    short = re.sub(r"[0-9a-f]{40}", lambda digits: digits[0][:12], _told(commit, _))
+    last = _("report.scalebook", commit=short)
     return [*sentences[:-1], _.join([*(sentences[-1:] or [_("report.not-recorded")]), last], "list")]
 
 
@@ -241,6 +241,8 @@ def _line(what: str, where: str, value: Any) -> Line:
 
 
 def _text(value: Any) -> str:
+    if _is_message(value):
+        return ENGLISH.tell(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)):

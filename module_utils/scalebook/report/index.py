@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Hardware, Row, Trust
+from ansible.module_utils.scalebook.contracts import (
+    GROUP_FIELDS,
+    Hardware,
+    Message,
+    Row,
+    Trust,
+    because,
+    why_of,
+)
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import (
@@ -26,11 +34,13 @@ from ansible.module_utils.scalebook.judge import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.judge.campaign import Baseline
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
-NOT_RECORDED = "not recorded"
-SCHEMA = 2
+NOT_RECORDED = "not-recorded"
+"""What stands for hardware that no record has."""
+SCHEMA = 3
 _SETTINGS = ("workload", *headings.UNUSUAL)
 MOST_COMPARED = 50  # campaigns, the newest, of which the page compares any two
 
@@ -63,7 +73,7 @@ class Place(TypedDict):
 class Series(Place):
     """A case on one kind of hardware over time."""
 
-    title: str
+    title: Message
     label: str
     workload: str
     hardware: str
@@ -114,7 +124,7 @@ class Rate(TypedDict):
 class Rates(TypedDict):
     """A case that several models of GPU, or of processors, measured."""
 
-    title: str
+    title: Message
     unit: str
     device: str
     devices: int
@@ -122,13 +132,13 @@ class Rates(TypedDict):
 
 
 class Index(TypedDict):
-    """The content of index.json; `unread` are sentences about reports that cannot be read."""
+    """The content of index.json; `unread` says which reports cannot be read, and why."""
 
     schema: int
     campaigns: list[Entry]
     rates: list[Rates]
     series: list[Series]
-    unread: list[str]
+    unread: list[Message]
 
 
 class Report(NamedTuple):
@@ -141,10 +151,10 @@ class Report(NamedTuple):
 
 
 class Reports(NamedTuple):
-    """The reports in order of time, sentences about those that cannot be read, and what workloads declare."""
+    """The reports in order of time, which ones cannot be read, and what workloads declare."""
 
     known: list[Report]
-    unread: list[str]
+    unread: list[Message]
     declared: Workloads
 
 
@@ -176,7 +186,9 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
             if row["runs"]:
                 before[key] = row
     campaigns = [report.entry for report in reversed(reports.known)]
-    lines = sorted(series.values(), key=lambda each: (each["workload"], each["model"], each["title"]))
+    lines = sorted(
+        series.values(), key=lambda each: (each["workload"], each["model"], sentence(each["title"]))
+    )
     rates = _rates(reports.known, declared)
     return {
         "schema": SCHEMA,
@@ -199,16 +211,16 @@ def read(top: Path, declared: Workloads | None = None) -> Reports:
     """Return the reports of the campaigns below `top`, or in folders there."""
     declared = declared or {}
     reports: list[Report] = []
-    unread: list[str] = []
+    unread: list[Message] = []
     paths = (path for pattern in ("*", "*/*") for path in top.glob(f"{pattern}/report/results.json"))
     for path in sorted(paths):
         name = path.parents[1].relative_to(top).as_posix()
         try:
             reports.append(_read(name, path, declared))
         except (OSError, ValueError) as exc:
-            unread.append(clean(f"{name}: {exc}"))
+            unread.append(because(clean(name), why_of(exc)))
         except (KeyError, TypeError, AttributeError, ArithmeticError) as exc:
-            unread.append(clean(f"{name}: {type(exc).__name__}: {exc}"))
+            unread.append(because(clean(name), f"{type(exc).__name__}: {exc}"))
     reports.sort(key=lambda each: (each.entry["started"], each.entry["campaign"]))
     return Reports(reports, unread, declared)
 
@@ -276,7 +288,7 @@ def _group_key(row: Row, declared: Workloads) -> str:
     return baseline.key_of({**row, "nodes": 1, "gpus": 1}, declared)
 
 
-def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
+def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, Message]:
     """Return what the groups of rows are called, which all differ."""
     groups: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -289,8 +301,8 @@ def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
     several = list({str([group[field] for field in _SETTINGS]): group for group in groups.values()}.values())
     differences, titles = headings.Differences(several), {}
     for key, group in groups.items():
-        words = [headings.word(group, field) for field in headings.USUAL]
-        titles[key] = clean(" ".join(filter(None, [*words, *differences.unusual(group)])))
+        words = headings.words_of(group, headings.USUAL)
+        titles[key] = headings.named([*words, *differences.unusual(group)])
     return titles
 
 
@@ -352,10 +364,10 @@ def _place(entries: Sequence[Hardware], row: Row) -> Place:
     }
 
 
-def _series(row: Row, title: str, kind: str, place: Place) -> Series:
+def _series(row: Row, title: Message, kind: str, place: Place) -> Series:
     return {
         **place,
-        "title": f"{title} {clean(row['label'])}",
+        "title": headings.named([title, clean(row["label"])]),
         "label": clean(row["label"]),
         "workload": clean(row["workload"]),
         "hardware": kind,

@@ -62,7 +62,7 @@ def files(index: Index, reports: Reports, templates: str, language: str = "en") 
     ]
     blocks = [*_charts(index["rates"], _), *_campaigns(index["campaigns"], _), *_cases(index["series"], _)]
     if index["unread"]:
-        blocks += [Heading(2, _("index.unread"), "unread"), Items(index["unread"])]
+        blocks += [Heading(2, _("index.unread"), "unread"), Items(list(map(_.tell, index["unread"])))]
     table = Table("", comparison.columns_of("", "", _), (), _("index.side-by-side"), look="wide")
     frame = {
         "title": _("index.title"),
@@ -186,7 +186,7 @@ def _chart(cases: Sequence[Rates], models: Sequence[str], device: str, wording: 
             if each["model"] in models
         ]
         devices = f" {_.count(case['devices'], 'GPU' if device == 'gpu' else 'device')}"
-        rows.append((case["title"] + (devices if case["devices"] > 1 else ""), bars))
+        rows.append((_.tell(case["title"]) + (devices if case["devices"] > 1 else ""), bars))
     ticks = [(tick / 4, f"{25 * tick} %") for tick in range(5)]
     title, description = _("index.rates" if device == "gpu" else "index.best"), _("index.share")
     return bar_chart(rows, models, title, description, _("index.of-fastest"), f"rates-{device}", ticks)
@@ -307,7 +307,7 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
     return [
         {
             **_row(last["campaign"], last["report"], [each["model"]], [each["workload"]]),
-            "case": each["title"],
+            "case": _.tell(each["title"]),
             "kind": _place(each, _),
             "link": _link(each, _) or "–",
             "drawn": over_time(each["points"], _) if each["points"][1:] else "–",

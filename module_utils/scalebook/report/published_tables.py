@@ -37,14 +37,14 @@ def compared(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Blo
         if entry["rows"]:
             blocks += _group(entry, _)
         else:
-            reasons.setdefault(_.tell(entry["why"]), []).append(clean(entry["title"]))
+            reasons.setdefault(_.tell(entry["why"]), []).append(_.tell(entry["title"]))
     items = [Item(_.join(titles, "list"), _begun(why)) for why, titles in reasons.items()]
     return [*blocks, *([Items(items)] if items else [])]
 
 
 def _group(entry: Mapping[str, Any], wording: Wording) -> list[Block]:
     _ = wording
-    title, theirs = clean(entry["title"]), name_of(entry)
+    title, theirs = _.tell(entry["title"]), name_of(entry)
     blocks: list[Block] = [Heading(3, title, detail=theirs)]
     why = _.tell(entry["why"])
     blocks += [
@@ -149,7 +149,7 @@ def rates(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]
     ]
     reasons = []
     for entry in entries:
-        title = clean(entry["title"])
+        title = _.tell(entry["title"])
         if entry["reason"]:
             reasons.append(Item(title, _.tell(entry["reason"])))
         else:
@@ -188,7 +188,7 @@ def rate_lines(entries: Sequence[Mapping[str, Any]], wording: Wording = ENGLISH)
     for entry in entries:
         comparable = [wording.tell(line(pair)) for pair in entry["pairs"] if pair["ratio"]]
         reason = wording.tell(entry["reason"] or wording("published.none-compares"))
-        texts += [wording.about(clean(entry["title"]), text) for text in comparable or [reason]]
+        texts += [wording.about(wording.tell(entry["title"]), text) for text in comparable or [reason]]
     return texts
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Message, Row
 from ansible.module_utils.scalebook.judge import flags, headings
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -223,7 +223,7 @@ def strong(view: View) -> list[Block]:
         Column("flags", kind="tags", look="tags"),
     ]
     lines = [
-        {**line, "title": clean(table["title"]), "unit": f"{_.name('unit', table['unit'])}/s"}
+        {**line, "title": _.tell(table["title"]), "unit": f"{_.name('unit', table['unit'])}/s"}
         for table in tables
         for line in _strong_lines(view, table)
     ]
@@ -284,7 +284,7 @@ def family_table(view: View, family: Family) -> Table:
     _ = view.wording
     columns = [Column("label"), Column("title", only="md html"), Column("title", " ", only="txt")]
     for index, each in enumerate(family["columns"]):
-        name, rate = clean(each["name"]), f"{_.name('unit', each['unit'])}/s"
+        name, rate = _.tell(each["name"]), f"{_.name('unit', each['unit'])}/s"
         key = f"median{index}"
         columns += [
             Column(key, _.join([name, rate]), "rate", "INCOMPLETE", only="md"),
@@ -326,7 +326,7 @@ def searches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[dic
     """Return the cells of each search."""
     return [
         {
-            "title": clean(entry["title"]),
+            "title": wording.tell(entry["title"]),
             "points": clean(", ".join(entry["points"])),
             "largest": str(entry["largest"] or "–"),
             "failed": f"{entry['failed']} ({clean(entry['failed_at'])})" if entry["failed"] else "–",
@@ -401,7 +401,7 @@ def _earlier_cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def place(entry: Mapping[str, Any]) -> str:
+def place(entry: Mapping[str, Any]) -> Message:
     """Return the name of a row that only one of two campaigns has."""
-    names = (headings.word(entry, field) for field in GROUP_FIELDS if entry.get(field) is not None)
-    return clean(" ".join(filter(None, [entry["label"], *names])))
+    fields = [field for field in GROUP_FIELDS if entry.get(field) is not None]
+    return headings.named([entry["label"], *headings.words_of(entry, fields)])

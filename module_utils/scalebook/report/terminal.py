@@ -31,9 +31,9 @@ def table(document: Results, wording: Wording = ENGLISH) -> str:
             blocks.append(terminal.table(title, scaling.family_table(view, family), (), _))
         for group in (groups[name] for name in family["groups"]):
             flags = _flags(view.rows_of(group), _)
-            blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags, _))
+            blocks.append(terminal.table(_.tell(group["title"]), scaling.group_table(view, group), flags, _))
     for each in document["strong"]:
-        title = _.about(_("title.strong"), clean(each["title"]))
+        title = _.about(_("title.strong"), _.tell(each["title"]))
         blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"], _), _))
     return "\n\n".join(blocks)
 
@@ -110,7 +110,7 @@ def _published(document: Results, wording: Wording) -> list[str]:
     _ = wording
     lines = []
     for entry in document["compare"]:
-        title, theirs = clean(entry["title"]), published_tables.name_of(entry) if entry["rows"] else ""
+        title, theirs = _.tell(entry["title"]), published_tables.name_of(entry) if entry["rows"] else ""
         name = _("report.compared", group=title, published=theirs) if theirs else title
         lines.append(_.about(name, _.tell(entry["why"])))
         warning = _.tell(entry.get("warning") or "")

@@ -35,7 +35,7 @@ def charts(
     wording: Wording = ENGLISH,
 ) -> list[dict[str, str]]:
     """Return `{"name", "title", "svg"}` of the chart of each timeline, of DRAWN at most."""
-    group_of = {case: clean(group["title"]) for group in groups for case in group["rows"]}
+    group_of = {case: wording.tell(group["title"]) for group in groups for case in group["rows"]}
     out = []
     for index, line in enumerate(timelines[:DRAWN], 1):
         title = wording(

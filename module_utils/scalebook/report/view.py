@@ -34,7 +34,7 @@ class View:
         """What tells the group of each case from the others, '' where there is one group."""
         several = len(self.document["groups"]) > 1
         return {
-            case: clean(group["short"]) if several else ""
+            case: self.wording.tell(group["short"]) if several else ""
             for group in self.document["groups"]
             for case in group["rows"]
         }

@@ -85,7 +85,7 @@ def _summary(view: View) -> Table:
 
 def _differs(row: Row, group: Group) -> str:
     """Return what tells a group from the others, beside its workload and model."""
-    words = clean(group["short"]).split(" ")
+    words = ENGLISH.tell(group["short"]).split(" ")
     return " ".join(dropwhile(lambda word: word in (row["workload"], row["model"]), words))
 
 

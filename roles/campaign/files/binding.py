@@ -18,6 +18,7 @@ import time
 from typing import Any, Dict, Iterable, List, Optional, Set
 
 import procfs
+from messages import MessageError, message, why
 
 ROOT = "/"
 """Where /sys is; tests have machines of their own."""
@@ -96,6 +97,10 @@ def spread(ranks: int, nodes: List[int]) -> List[List[int]]:
     ]
 
 
+class BindingError(MessageError):
+    """Why nothing can be bound."""
+
+
 class Binding:
     """How the ranks of one node are bound; `env` is that of its job, `processes` are what mpirun starts.
 
@@ -110,10 +115,10 @@ class Binding:
         self.seen: Dict[int, str] = {}
         self.rounds: Dict[int, int] = {}
         self.began = self.next = time.monotonic()
-        self.why = "" if mode == "numa" else "binding=none"
+        self.why: Optional[Dict[str, Any]] = None if mode == "numa" else message("binding.none")
         nodes = {} if self.why else numa_nodes()
         if not self.why and len(nodes) < 2:
-            self.why = "one NUMA node"
+            self.why = message("binding.one-node")
         if self.why:
             return
         try:
@@ -121,14 +126,14 @@ class Binding:
             on_gpu = env.get("DEVICE") == "gpu"
             self.nodes = [[n] for n in gpu_nodes(visible)] if on_gpu else spread(self.ranks, sorted(nodes))
             if len(self.nodes) != self.ranks:
-                raise ValueError("CUDA_VISIBLE_DEVICES=%s does not name %d GPUs" % (visible, self.ranks))
+                raise BindingError("binding.other-gpus", visible=visible, ranks=self.ranks)
             self.cpus = [set().union(*(nodes[node] for node in rank)) for rank in self.nodes]
         except KeyError as error:
-            self.why = "no processor of NUMA node %s may be used" % error
-        except ValueError as error:
-            self.why = str(error)
+            self.why = message("binding.no-processor", node=str(error))
+        except (BindingError, ValueError) as error:
+            self.why = why(error)
         if self.cpus and all(rank == set().union(*nodes.values()) for rank in self.cpus):
-            self.why, self.cpus = "each rank has all NUMA nodes", []
+            self.why, self.cpus = message("binding.all-nodes"), []
 
     def start(self, pid: int) -> None:
         """Bind the node script before there are ranks: to the processors of all of them."""
@@ -182,7 +187,7 @@ class Binding:
             return {"mode": "numa", "memory": "first touch", "ranks": ranks}
         together, allowed = set().union(*self.cpus), os.sched_getaffinity(0)
         if together >= allowed:
-            return {"mode": "none", "why": "no process of one device was seen", "cpus": write_list(allowed)}
+            return {"mode": "none", "why": message("binding.no-process"), "cpus": write_list(allowed)}
         return {"mode": "numa", "memory": "first touch", "ranks": [], "cpus": write_list(together)}
 
 

@@ -20,12 +20,14 @@ from abc import abstractmethod
 
 import nvml
 from host_sources import PUT_OFF, Absent, Pace, Source
+from messages import message
 
 TYPE_CHECKING = False  # module typing takes 2 MB
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
     from host_sources import Column, Value
+    from messages import Message
 
 QUANTITIES = (
     # name, kind, unit
@@ -98,7 +100,7 @@ class Gpus(Source):
         super().__init__()
         self.gpus = list(gpus)
         self.columns = columns(gpus)
-        self.absent: Dict[str, str] = {}
+        self.absent: "Dict[str, Message]" = {}
 
     @abstractmethod
     def values(self, gpu: str, full: bool) -> "Dict[str, Value]":
@@ -138,7 +140,7 @@ def find_device(library: nvml.Library, gpu: str) -> Device:
         except nvml.NvmlError:
             continue  # there is none at this index
         return Device(part, handle, library.number("nvmlDeviceGetGpuInstanceId", part))
-    raise Absent("MIG is on for GPU %s, and there is no slice of it" % gpu)
+    raise Absent("absent.no-slice", gpu=gpu)
 
 
 class Nvml(Gpus):
@@ -150,7 +152,7 @@ class Nvml(Gpus):
         try:
             self.devices = {gpu: find_device(library, gpu) for gpu in gpus}
         except nvml.NvmlError as error:
-            raise Absent("NVML: %s" % error) from error
+            raise Absent("absent.nvml", why=str(error)) from error
         self.asked = {gpu: self._questions(gpu) for gpu in gpus}
         self.paces = {gpu: {name: Pace(by_ends=name in BY_ENDS) for name in self.asked[gpu]} for gpu in gpus}
         self.activities: Dict[str, Activities] = {}
@@ -158,7 +160,7 @@ class Nvml(Gpus):
         self.pcie = {gpu: Wrapping() for gpu in gpus}
         for gpu, device in self.devices.items():
             if device.instance is not None:
-                self.absent["gpu:%s" % gpu] = "it is a slice (MIG), and the rest is of the whole GPU"
+                self.absent["gpu:%s" % gpu] = message("absent.of-whole-gpu")
         self.about = {"gpus": {gpu: self._facts(gpu) for gpu in gpus}}
 
     def _facts(self, gpu: str) -> "Dict[str, Any]":
@@ -218,10 +220,10 @@ class Nvml(Gpus):
                     answers.update(questions[name]())
             except nvml.NvmlError as error:
                 del questions[name]
-                self.absent["gpu:%s:%s" % (gpu, name)] = "NVML: %s" % error
-            except UnknownError as error:
+                self.absent["gpu:%s:%s" % (gpu, name)] = message("absent.nvml", why=str(error))
+            except Absent as error:
                 del questions[name]
-                self.absent["gpu:%s:%s" % (gpu, name)] = str(error)
+                self.absent["gpu:%s:%s" % (gpu, name)] = error.message
         return answers
 
     def _utilization(self, handle: "Any") -> float:
@@ -230,9 +232,7 @@ class Nvml(Gpus):
     def _pcie(self, gpu: str, handle: "Any") -> "Dict[str, Value]":
         """Return the bytes since the first reading."""
         if "gpm" not in self.asked[gpu]:
-            raise UnknownError(
-                "its counters start again every 4 GiB, and without GPM nothing tells how often"
-            )
+            raise Absent("absent.wraps-unseen")
         sent_bytes, received = self.library.fields(handle, (nvml.PCIE_SENT, 0), (nvml.PCIE_RECEIVED, 0))
         counters = {"pcie_sent": sent_bytes, "pcie_received": received}
         return {**self.pcie[gpu].add(counters, self.rates[gpu], time.monotonic())}
@@ -294,10 +294,6 @@ class Activities:
         return {name: float(answer.value) for (name, _), answer in answers if not answer.nvmlReturn}
 
 
-class UnknownError(Exception):
-    """A quantity that the driver's answer does not tell."""
-
-
 class Wrapping:
     """Counters of 32 bits, added up over their starting again."""
 
@@ -307,11 +303,11 @@ class Wrapping:
         self.at = 0.0
 
     def add(self, counters: "Dict[str, float]", rates: "Dict[str, float]", now: float) -> "Dict[str, float]":
-        """Return the bytes since the first reading; raise UnknownError where one may have wrapped twice."""
+        """Return the bytes since the first reading; raise Absent where one may have wrapped twice."""
         for name, value in counters.items():
             # GPM leaves out the overhead of the packets, a third of what is sent in small ones.
             if 2 * rates.get(name + "_rate", 0.0) * KIB * KIB * (now - self.at) > PCIE_RANGE and self.last:
-                raise UnknownError("its counters start again every 4 GiB, which is too often at this rate")
+                raise Absent("absent.wraps-often")
             moved = (value - self.last.get(name, value)) % PCIE_RANGE
             self.total[name] = self.total.get(name, 0.0) + moved
             self.last[name] = value
@@ -324,9 +320,9 @@ def open_gpus(gpus: "Sequence[str]") -> Gpus:
     try:
         return Nvml(nvml.Library(), gpus)
     except OSError as error:
-        raise Absent(str(error)) from error
+        raise Absent("text", text=str(error)) from error
     except nvml.NvmlError as error:
-        raise Absent("NVML: %s" % error) from error
+        raise Absent("absent.nvml", why=str(error)) from error
 
 
 class Patient(Source):
@@ -342,7 +338,7 @@ class Patient(Source):
         self.patience = patience
         self.late = 0
         self.source: Optional[Gpus] = None
-        self.reason = ""
+        self.reason: "Optional[Message]" = None
         # Both are held until there is a question, or an answer to it. Module threading takes 0.8 MB.
         self.asked, self.answered = _thread.allocate_lock(), _thread.allocate_lock()
         self.asked.acquire()
@@ -359,9 +355,9 @@ class Patient(Source):
                 self.values = self.source.read(self.full)
                 self.answered.release()
         except Absent as error:
-            self.reason = str(error)
+            self.reason = error.message
         except Exception as error:  # noqa: BLE001 - whatever a driver does, the run goes on
-            self.reason = "%s: %s" % (type(error).__name__, error)
+            self.reason = message("text", text="%s: %s" % (type(error).__name__, error))
 
     def read(self, full: bool = False) -> "List[Value]":
         """Return the values, each None where the driver does not answer in time."""
@@ -380,18 +376,15 @@ class Patient(Source):
         self.late += 1
         return nothing
 
-    def closing(self) -> "Tuple[Dict[str, str], Dict[str, Any]]":
+    def closing(self) -> "Tuple[Dict[str, Message], Dict[str, Any]]":
         """Return why values are missing, by source, and what the GPUs are."""
         absent = dict(self.source.absent) if self.source else {}
         if self.reason:
             absent["gpu"] = self.reason
         elif self.source is None:
-            absent["gpu"] = "the driver did not answer when it was opened"
+            absent["gpu"] = message("absent.gpu-silent")
         elif self.late:
-            absent["gpu:late"] = "the driver did not answer within %g s, %d times" % (
-                self.patience,
-                self.late,
-            )
+            absent["gpu:late"] = message("absent.gpu-late", seconds=self.patience, count=self.late)
         return absent, self.source.about if self.source else {}
 
 

@@ -16,10 +16,13 @@ import time
 from abc import ABC, abstractmethod
 
 import procfs
+from messages import MessageError
 
 TYPE_CHECKING = False  # module typing takes 2 MB
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+
+    from messages import Message
 
     Column = Tuple[str, str, str]
     Value = Union[float, str, None]
@@ -51,8 +54,8 @@ BETWEEN = 30
 the last one will be, too."""
 
 
-class Absent(Exception):  # noqa: N818 - it is not an error
-    """A source that is not on this node; the text says why."""
+class Absent(MessageError):  # noqa: N818 - it is not an error
+    """A source, or what a source could tell, that is not on this node; its message says why."""
 
 
 class Pace:
@@ -99,7 +102,7 @@ class Source(ABC):
     def read(self, full: bool = False) -> "List[Value]":
         """Return a value for each of the columns; `full`: nothing may be put off."""
 
-    def closing(self) -> "Tuple[Dict[str, str], Dict[str, Any]]":
+    def closing(self) -> "Tuple[Dict[str, Message], Dict[str, Any]]":
         """Return, after the last reading, why values are missing, and facts that were not known before."""
         return {}, {}
 
@@ -109,7 +112,7 @@ def text(path: str) -> str:
     try:
         return procfs.read(path).decode("ascii", "replace")
     except OSError as error:
-        raise Absent("%s: %s" % (path, error.strerror)) from error
+        raise Absent("absent.unreadable", path=path, why=error.strerror) from error
 
 
 def number(path: str) -> "Optional[float]":
@@ -201,7 +204,7 @@ class Disks(Source):
         physical = {os.path.basename(disk) for disk in disks if os.path.exists(os.path.join(disk, "device"))}
         self.names = sorted(name for name in data_disks or physical & there if name)
         if not self.names:
-            raise Absent("/proc/diskstats shows no physical disk")
+            raise Absent("absent.no-disk", path="/proc/diskstats")
         for name in self.names:
             self.columns += [
                 ("disk:%s:read" % name, "counter", "B"),
@@ -235,7 +238,7 @@ class Network(Source):
         super().__init__()
         self.names = sorted(self._fields())
         if not self.names:
-            raise Absent("/proc/net/dev shows no interface")
+            raise Absent("absent.no-interface", path="/proc/net/dev")
         for name in self.names:
             self.columns += [
                 ("network:%s:received" % name, "counter", "B"),
@@ -281,7 +284,7 @@ class InfiniBand(Source):
             path for path in (os.path.join(port, "counters") for port in ports) if os.path.exists(path)
         ]
         if not self.ports:
-            raise Absent("%s shows no port" % top)
+            raise Absent("absent.no-port", path=top)
         rates = {}
         for path in self.ports:
             words = path.split("/")
@@ -314,7 +317,7 @@ class HostEnergy(Source):
         packages = [":".join(name) for name in names if name[0] == "intel-rapl" and len(name) == 2]
         self.paths = [os.path.join(top, package, "energy_uj") for package in packages]
         if not self.paths:
-            raise Absent("%s shows no package" % top)
+            raise Absent("absent.no-package", path=top)
         for path in self.paths:
             text(path)
             package = os.path.dirname(path).rpartition(":")[2]

@@ -15,10 +15,13 @@ import sys
 import time
 
 import host_sources
+from messages import message, why
 
 TYPE_CHECKING = False  # module typing takes 2 MB
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Tuple
+
+    from messages import Message
 
 SCHEMA = 1
 PLAIN = frozenset(range(32, 127)) - {ord(sign) for sign in '"\\'}
@@ -43,7 +46,7 @@ def as_json(value: "Any") -> str:
     return repr(value)
 
 
-class FullError(Exception):
+class FullError(host_sources.Absent):
     """The disk has no space left for readings."""
 
 
@@ -59,13 +62,13 @@ class Table:
         """Append a line, or raise FullError."""
         there = os.statvfs(self.directory)
         if there.f_bavail * there.f_frsize < SPARE:
-            raise FullError("less than %d MB free in %s" % (SPARE >> 20, self.directory))
+            raise FullError("sampler.full", megabytes=SPARE >> 20, place=self.directory)
         data = line.encode() + b"\n"
         try:
             if os.write(self.file, data) < len(data):
-                raise FullError("no space left in %s" % self.directory)
+                raise FullError("sampler.no-space", place=self.directory)
         except OSError as error:
-            raise FullError("%s: %s" % (self.directory, error.strerror)) from error
+            raise FullError("absent.unreadable", path=self.directory, why=error.strerror) from error
         self.lines += 1
 
 
@@ -81,14 +84,14 @@ def _is_name(word: str) -> bool:
     return kind in ("GPU", "MIG") and rest.replace("-", "").replace("/", "").replace("_", "").isalnum()
 
 
-def none_used() -> str:
+def none_used() -> "Message":
     """Return why a job without GPUs of NVIDIA has no readings of GPUs."""
-    return "the job uses no GPU" + ("; those of AMD are not read" if os.path.exists("/dev/kfd") else "")
+    return message("absent.amd" if os.path.exists("/dev/kfd") else "absent.no-gpu-used")
 
 
 def open_sources(
     directories: "List[str]", gpus: "List[str]"
-) -> "Tuple[List[host_sources.Source], Dict[str, str]]":
+) -> "Tuple[List[host_sources.Source], Dict[str, Message]]":
     """Return the sources of this node, and why others are missing."""
     words = [("%s=%s" % (name, os.environ.get(name, ""))).encode() for name in ("JOB_DIR", "SCALEBOOK_RUN")]
     makers: List[Tuple[str, Callable[[], host_sources.Source]]] = [
@@ -112,7 +115,7 @@ def open_sources(
             source.read()  # what cannot be read now is not there
             sources.append(source)
         except (host_sources.Absent, OSError, ValueError, KeyError, IndexError) as error:
-            absent[name] = str(error)
+            absent[name] = why(error)
     return sources, absent
 
 
@@ -159,7 +162,7 @@ class Sampler:
             cells += [cell(value) for value in values]
         self.table.write(",".join(cells))
 
-    def conclude(self, absent: "Dict[str, str]") -> None:
+    def conclude(self, absent: "Dict[str, Message]") -> None:
         """Write the line after the last reading: why sources are missing, and what the GPUs are."""
         about: Dict[str, Any] = {}
         for source in self.sources:
@@ -221,9 +224,9 @@ def main() -> None:
             lines = table.lines
             sampler.conclude(absent)
     except FullError as error:
-        reason = str(error)
+        reason = error.message
     except OSError as error:
-        reason = "%s: %s" % (error.filename or path, error.strerror)
+        reason = message("absent.unreadable", path=error.filename or path, why=error.strerror)
     report: Dict[str, Any] = {
         "reason": reason,
         "readings": max(0, lines - 2),

@@ -18,6 +18,8 @@ import sys
 import time
 from typing import Any, Dict, Optional, Tuple
 
+from messages import message
+
 SETTINGS = "telemetry.json"
 """The file in the job's directory that asks for it: {"interval", "directories"}."""
 
@@ -44,7 +46,7 @@ class Telemetry:
     def __init__(self, settings: Dict[str, Any], directory: str, name: str, env: Dict[str, str]) -> None:
         self.path = os.path.join(directory, name + ".telemetry.csv")
         self.process: "Optional[subprocess.Popen[bytes]]" = None
-        self.reason: Optional[str] = None
+        self.reason: Optional[Dict[str, Any]] = None
         self.used: Dict[str, Any] = {}
         self.wanted = float(settings.get("interval") or 0) > 0
         if not self.wanted:
@@ -70,7 +72,7 @@ class Telemetry:
             assert self.process.stdin is not None  # it is a pipe
             os.set_blocking(self.process.stdin.fileno(), False)
         except OSError as error:
-            self.reason = "the sampler could not be started: %s" % error.strerror
+            self.reason = message("sampler.not-started", why=error.strerror)
 
     @property
     def pid(self) -> int:
@@ -94,15 +96,17 @@ class Telemetry:
             code = self.process.wait(PATIENCE / 2)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.reason = "the sampler did not end when it was asked to"
+            self.reason = message("sampler.did-not-end")
             try:
                 self.process.wait(PATIENCE / 2)
             except subprocess.TimeoutExpired:
-                self.reason += ", nor when it was killed"
+                self.reason = message("sampler.cannot-be-killed")
         else:
             if code:
-                how = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
-                self.reason = "the sampler %s%s" % (how, last_line and ": " + last_line)
+                self.reason = message("sampler.signal" if code < 0 else "sampler.exit", number=abs(code))
+                if last_line:
+                    printed = message("text", text=last_line)
+                    self.reason = message("reason.because", what=self.reason, why=printed)
         if last_line.startswith("{"):
             try:
                 self.used = json.loads(last_line)
@@ -132,7 +136,7 @@ class Telemetry:
         return dict(about, **{key: self.used[key] for key in keys if key in self.used})
 
 
-def pack(path: str) -> Tuple[str, Optional[str]]:
+def pack(path: str) -> Tuple[str, Optional[Dict[str, Any]]]:
     """Compress the file `path`, and return the name of what is there and why it is not compressed.
 
     With the least effort: half a second for an hour of readings, and a few MB of memory.
@@ -140,7 +144,7 @@ def pack(path: str) -> Tuple[str, Optional[str]]:
     try:
         import lzma
     except ImportError:
-        return os.path.basename(path), "its Python has no lzma, so the readings are not compressed"
+        return os.path.basename(path), message("sampler.no-lzma")
     try:
         with open(path, "rb") as plain, lzma.open(path + ".xz", "wb", preset=0) as packed:
             shutil.copyfileobj(plain, packed)
@@ -148,5 +152,5 @@ def pack(path: str) -> Tuple[str, Optional[str]]:
     except OSError as error:
         if os.path.exists(path + ".xz"):
             os.remove(path + ".xz")
-        return os.path.basename(path), "the readings are not compressed: %s" % error.strerror
+        return os.path.basename(path), message("sampler.not-packed", why=error.strerror)
     return os.path.basename(path) + ".xz", None

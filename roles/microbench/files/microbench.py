@@ -40,7 +40,8 @@ SCHEMA = 1
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 TERA = 1e12
 
-NOT_AVAILABLE = "not available: fp8 takes compute capability 8.9"
+OUT_OF_MEMORY, LARGER, NO_FP8 = ("microbench.%s" % word for word in ("oom", "oom-larger", "no-fp8"))
+"""Codes of why a size was not measured: the catalogues of scalebook/pages have the sentences."""
 # (m, n, k) at which stas00/ml-engineering (compute/accelerator, as data/expected.yml) found the most.
 PRODUCTS = [
     (8192, 8192, 8192),
@@ -269,9 +270,7 @@ def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str
                 point = next(points, None)
             except torch.cuda.OutOfMemoryError:
                 # The input itself does not fit. The shapes that follow are larger.
-                yield row(
-                    benchmark_name, "", {}, None, None, None, "out of memory, with all larger shapes too"
-                )
+                yield row(benchmark_name, "", {}, None, None, None, LARGER)
                 break
             if point is None:
                 break
@@ -281,7 +280,7 @@ def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str
             seconds = median(statement, names, args.seconds / share) if statement else None
             if device.type == "cuda":
                 torch.cuda.empty_cache()
-            reason = "out of memory" if statement else NOT_AVAILABLE
+            reason = OUT_OF_MEMORY if statement else NO_FP8
             yield row(name, variant, shape, seconds, operations, moved, None if seconds else reason)
 
 
@@ -302,14 +301,14 @@ def row(
         "seconds": seconds,
         "tflops": operations / seconds / TERA if operations and seconds else None,
         "gbytes_per_second": moved / seconds / 1e9 if moved and seconds else None,
-        "reason": reason,
+        "reason": {"code": reason, "values": {}} if reason else None,
     }
 
 
 def line(each: Dict[str, Any]) -> str:
     """Return one measurement as text."""
     shape = ["%s=%s" % pair for pair in each["shape"].items()]
-    figure = each["reason"]
+    figure = each["reason"]["code"]
     if each["seconds"]:
         figure = "%.3f us" % (each["seconds"] * 1e6)
         for rate, unit in ((each["tflops"], "TFLOP/s"), (each["gbytes_per_second"], "GB/s")):

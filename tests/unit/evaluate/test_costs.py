@@ -4,6 +4,7 @@
 
 import pytest
 from ansible.module_utils.scalebook.evaluate import content, costs, document
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from test_evaluation import EXAMPLE, WORKLOADS, option
@@ -61,13 +62,13 @@ def test_energy_that_was_not_measured_is_not_zero():
 def test_samples_of_other_sizes_are_not_the_same_training():
     short, long, unknown = (
         {**option(rate=rate), "size": size, "name": size}
-        for size, rate in (("128", 400), ("512", 100), ("not recorded", 200))
+        for size, rate in (("128", 400), ("512", 100), (NOT_RECORDED, 200))
     )
     found = costs.of_options(GIVEN, [short, long, unknown], [PRICE])
     assert [(catalogue.sentence(cost["name"]), named(cost["rows"])) for cost in found] == [
         ("a base, sequence length = 128", ["128"]),
         ("a base, sequence length = 512", ["512"]),
-        ("a base", ["not recorded"]),
+        ("a base", [NOT_RECORDED]),
     ]
 
 

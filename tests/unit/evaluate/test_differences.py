@@ -41,7 +41,7 @@ def test_hardware_and_software_that_were_not_recorded_differ():
     bare = {**campaign(), "campaign": "bare", "hardware": [], "provenance": {}}
     found = differences.of_family([campaign(), bare], "bert", {})
     assert {"hardware", "framework", "cuda"} <= {each["what"] for each in found}
-    assert {each["values"][1]["value"] for each in found} == {"not recorded"}
+    assert {each["values"][1]["value"] for each in found} == {"not-recorded"}
 
 
 def test_another_family_is_not_compared():

@@ -94,7 +94,7 @@ def test_rows_with_accumulation_are_in_no_ranking(evaluation):
 
 def test_a_lead_of_published_figures_is_of_unknown_range(evaluation):
     verdicts = {lead["verdict"] for family in evaluation["families"] for lead in family["ranking"]}
-    assert verdicts == {"range unknown"}
+    assert verdicts == {"unknown"}
 
 
 def test_rows_with_accumulation_are_said_to_measure_computing(blocks):

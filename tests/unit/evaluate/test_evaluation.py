@@ -138,7 +138,7 @@ def test_a_bought_card_is_shown_with_its_years_and_use(tmp_path):
 def test_a_criterion_that_nothing_was_measured_for_says_so(english):
     _, data = english
     verdicts = {each["criterion"]: each["verdict"] for each in data["criteria"]}
-    assert verdicts == {"scaling": "not measured", "utilisation": "not met", "ahead": "not measured"}
+    assert verdicts == {"scaling": "not-measured", "utilisation": "not-met", "ahead": "not-measured"}
 
 
 def test_every_excluded_run_is_named(english):
@@ -365,7 +365,12 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("least", "verdict"), [(0.81, "met"), (0.79, "not met")])
+def said(verdict):
+    """Return the evidence of a verdict, its names in English."""
+    return [(catalogue.sentence(what), *judged) for what, *judged in verdict["evidence"]]
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(0.81, "met"), (0.79, "not-met")])
 def test_scaling_is_judged_by_the_worst_of_the_large_runs(least, verdict):
     found = [option(nodes=nodes, efficiency=share) for nodes, share in ((10, 0.5), (20, 0.95), (125, least))]
     assert criteria.scaling(found, 80, 20)["verdict"] == verdict
@@ -384,27 +389,27 @@ def test_containers_of_one_machine_are_not_called_simulated_nodes(tmp_path):
 
 def test_nodes_that_share_machines_do_not_say_how_many_machines_scale():
     found = [{**option(nodes=20, efficiency=0.99), "machines": 1}]
-    assert criteria.scaling(found, 80, 20)["verdict"] == "not measured"
+    assert criteria.scaling(found, 80, 20)["verdict"] == "not-measured"
 
 
 def test_ahead_is_met_only_beyond_the_ranges():
     ours, close, far = option("a", 100), option("b", 99), option("b", 90)
-    assert criteria.ahead([ours, close], "a")["verdict"] == "not met"
+    assert criteria.ahead([ours, close], "a")["verdict"] == "not-met"
     assert criteria.ahead([ours, far], "a")["verdict"] == "met"
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(1, 5), (5, 1), (1, 1)])
 def test_ahead_of_or_by_a_single_run_is_not_measured(ours, theirs):
     verdict = criteria.ahead([option("a", 100, runs=ours), option("b", 90, runs=theirs)], "a")
-    assert verdict["verdict"] == "not measured"
-    assert verdict["evidence"] == [("a 1n8g / b 1n8g", None, "not measured")]
+    assert verdict["verdict"] == "not-measured"
+    assert said(verdict) == [("a 1n8g / b 1n8g", None, "not-measured")]
 
 
 def test_behind_one_workload_is_not_ahead_whatever_a_single_run_of_another_shows():
     others = [option("b", 105), option("c", 110, runs=1)]
     verdict = criteria.ahead([option("a", 100), *others], "a")
-    assert verdict["verdict"] == "not met"
-    assert verdict["evidence"] == [("a 1n8g / b 1n8g", pytest.approx(100 / 105), "not met")]
+    assert verdict["verdict"] == "not-met"
+    assert said(verdict) == [("a 1n8g / b 1n8g", pytest.approx(100 / 105), "not-met")]
 
 
 # -- a case without a valid run ---------------------------------------------------------------------------
@@ -415,17 +420,17 @@ def failed(workload="a", nodes=1):
     return {**option(workload, 0.0, nodes=nodes, runs=0), "slowest": 0.0, "fastest": 0.0}
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.95, "not measured"), (0.5, "not met")])
+@pytest.mark.parametrize(("share", "verdict"), [(0.95, "not-measured"), (0.5, "not-met")])
 def test_scaling_is_not_met_where_a_larger_case_has_no_valid_run(share, verdict):
     found = criteria.scaling([option(nodes=32, efficiency=share), failed(nodes=125)], 80, 20)
     assert found["verdict"] == verdict
-    assert ("a 125n8g", None, "not measured") in found["evidence"]
+    assert ("a 125n8g", None, "not-measured") in said(found)
 
 
 def test_utilisation_is_not_met_where_a_case_has_no_valid_run():
     found = criteria.utilisation([{**option(), "usage": {"gpu": 95.0}}, failed(nodes=2)], 80)
-    assert found["verdict"] == "not measured"
-    assert ("a 2n8g, gpu", None, "not measured") in found["evidence"]
+    assert found["verdict"] == "not-measured"
+    assert ("a 2n8g, gpu", None, "not-measured") in said(found)
 
 
 @pytest.mark.parametrize("missing", ["a", "b"])
@@ -433,8 +438,8 @@ def test_a_workload_is_not_ahead_where_it_or_the_other_has_no_valid_run(missing)
     small = [option("a", 100), option("b", 90)]
     large = [failed(name, 2) if name == missing else option(name, nodes=2) for name in "ab"]
     found = criteria.ahead([*small, *large], "a")
-    assert found["verdict"] == "not measured"
-    assert ("a 2n8g / b 2n8g", None, "not measured") in found["evidence"]
+    assert found["verdict"] == "not-measured"
+    assert ("a 2n8g / b 2n8g", None, "not-measured") in said(found)
 
 
 def test_a_case_without_a_valid_run_is_in_the_criteria_alone(tmp_path):
@@ -449,9 +454,9 @@ def test_a_case_without_a_valid_run_is_in_the_criteria_alone(tmp_path):
     data = json.loads((tmp_path / "evaluation.json").read_text())
     verdicts = {each["criterion"]: each for each in data["criteria"]}
     names = [f"oneflow_wide_deep {nodes}n1g b4 fp32" for nodes in (1, 2)]
-    assert [verdicts[name]["verdict"] for name in ("scaling", "utilisation")] == ["not measured"] * 2
-    assert [names[1], None, "not measured"] in verdicts["scaling"]["evidence"]
-    assert [f"{names[0]}, cpu", None, "not measured"] in verdicts["utilisation"]["evidence"]
+    assert [verdicts[name]["verdict"] for name in ("scaling", "utilisation")] == ["not-measured"] * 2
+    assert (names[1], None, "not-measured") in said(verdicts["scaling"])
+    assert (f"{names[0]}, cpu", None, "not-measured") in said(verdicts["utilisation"])
     assert "oneflow_wide_deep" not in json.dumps([data["families"], data["costs"], data["extrapolations"]])
 
 
@@ -462,18 +467,18 @@ def test_a_case_without_a_record_has_the_unit_that_its_workload_declares():
     assert {each["unit"] for each in options.without_run({**results, "rows": rows}, WORKLOADS)} == {"images"}
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.85, "not measured"), (0.75, "not met")])
+@pytest.mark.parametrize(("share", "verdict"), [(0.85, "not-measured"), (0.75, "not-met")])
 def test_a_large_case_without_efficiency_is_not_measured(share, verdict):
     found = criteria.scaling([option("a", nodes=20, efficiency=share), option("b", nodes=20)], 80, 20)
     assert found["verdict"] == verdict
-    assert ("b 20n8g", None, "not measured") in found["evidence"]
+    assert ("b 20n8g", None, "not-measured") in said(found)
 
 
-@pytest.mark.parametrize(("mean", "verdict"), [(95.0, "not measured"), (75.0, "not met")])
+@pytest.mark.parametrize(("mean", "verdict"), [(95.0, "not-measured"), (75.0, "not-met")])
 def test_a_case_without_utilisation_is_not_measured(mean, verdict):
     found = criteria.utilisation([{**option("a"), "usage": {"gpu": mean}}, option("b")], 80)
     assert found["verdict"] == verdict
-    assert ("b 1n8g, gpu", None, "not measured") in found["evidence"]
+    assert ("b 1n8g, gpu", None, "not-measured") in said(found)
 
 
 def test_the_evidence_begins_with_what_fails_and_names_what_is_not_measured():
@@ -536,9 +541,9 @@ def test_hardware_that_no_record_names_is_the_same_within_a_campaign_alone():
 
 
 def test_other_gradient_accumulation_is_not_ranked():
-    ours, other = option("a", 100), {**option("b", 90), "variant": "accumulation 8"}
+    ours, other = option("a", 100), {**option("b", 90), "variant": options.variant_of(8)}
     assert ranking.of_family([ours, other]) == []
-    assert len(ranking.of_family([{**ours, "variant": "accumulation 8"}, other])) == 1
+    assert len(ranking.of_family([{**ours, "variant": options.variant_of(8)}, other])) == 1
 
 
 def test_what_a_framework_reads_with_does_not_keep_it_from_the_ranking():
@@ -550,12 +555,12 @@ def test_what_a_framework_reads_with_does_not_keep_it_from_the_ranking():
 )
 def test_gradient_accumulation_is_in_the_name_of_an_option(accumulation, name):
     row = {"workload": "w", "nodes": 1, "gpus": 8, "bsz": 64, "dtype": "fp16", "accumulation": accumulation}
-    assert options.name_of(row, "", "") == name
+    assert catalogue.sentence(options.name_of(row, "", None)) == name
 
 
 def test_settings_in_which_the_groups_of_a_workload_differ_are_in_the_name_of_an_option():
     results = measured.results("h200x4-2026-11-26/torch_gpt2")
-    names = [each["name"] for each in options.of_campaign(results)]
+    names = [catalogue.sentence(each["name"]) for each in options.of_campaign(results)]
     assert "torch_gpt2 1n4g b64 bf16 torch.compile bucket_mb=2000" in names
     assert len(set(names)) == len(names)
 
@@ -564,7 +569,7 @@ def test_gradient_accumulation_is_in_the_name_of_a_setting():
     plain = "base, sequence length = 128, fp16, batch size = 64, NVIDIA H200"
     assert catalogue.sentence(options.setting_name(option())) == plain
     accumulated = plain.replace("64,", "64, accumulation 8,")
-    name = options.setting_name({**option(), "variant": "accumulation 8"})
+    name = options.setting_name({**option(), "variant": options.variant_of(8)})
     assert catalogue.sentence(name) == accumulated
 
 

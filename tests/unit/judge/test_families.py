@@ -53,7 +53,7 @@ def test_groups_of_a_family_stand_together():
 
 
 def test_a_line_has_the_workloads_side_by_side(bert):
-    assert [column["name"] for column in bert["columns"]] == ["tf2_bert", "torch_bert"]
+    assert [sentence(column["name"]) for column in bert["columns"]] == ["tf2_bert", "torch_bert"]
     line = bert["lines"][1]
     assert (line["label"], sentence(line["title"])) == ("1n2g", "fp32 not compiled b64")
     assert [(cell["median"], cell["speedup"], cell["efficiency"]) for cell in line["cells"]] == [
@@ -91,7 +91,7 @@ def test_cases_that_differ_in_accumulation_or_model_have_columns_of_their_own():
     runs = [run(of, repeat) for of in cases for repeat in (1, 2, 3)]
     tables = weak_scaling.tabulate(cases, runs, (), WORKLOADS)
     (family,) = families.tabulate(tables["groups"], tables["rows"], WORKLOADS)
-    assert [column["name"] for column in family["columns"]] == [
+    assert [sentence(column["name"]) for column in family["columns"]] == [
         "tf2_bert",
         "torch_bert accumulation 1",
         "torch_bert accumulation 4",
@@ -119,7 +119,7 @@ def lines_of(cases, workloads):
     runs = [run(of, repeat, unit="images") for of in cases for repeat in (1, 2, 3)]
     tables = weak_scaling.tabulate(cases, runs, (), workloads)
     (family,) = families.tabulate(tables["groups"], tables["rows"], workloads)
-    return [column["name"] for column in family["columns"]], [
+    return [sentence(column["name"]) for column in family["columns"]], [
         (sentence(line["title"]), [cell is not None for cell in line["cells"]]) for line in family["lines"]
     ]
 

@@ -493,7 +493,7 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
         *build([record(split)])["rows"],
     ]
     compared = baseline.compare(rows, earlier)
-    places = {scaling.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
+    places = {sentence(scaling.place(entry)) for entry in [*compared["only_here"], *compared["only_there"]]}
     assert len(places) == 3
 
 

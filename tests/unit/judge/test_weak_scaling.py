@@ -265,11 +265,11 @@ def test_rows_are_ordered_by_devices_as_numbers():
 
 def test_a_heading_names_what_identifies_the_group_and_a_legend_what_tells_it_apart():
     result = table((case(), [100.0] * 3), (case(dtype="fp16", xla=True), [100.0] * 3))
-    assert [group["title"] for group in result["groups"]] == [
+    assert [sentence(group["title"]) for group in result["groups"]] == [
         "tf2_bert base fp32 b64",
         "tf2_bert base fp16 XLA b64",
     ]
-    assert [group["short"] for group in result["groups"]] == ["fp32", "fp16 XLA"]
+    assert [sentence(group["short"]) for group in result["groups"]] == ["fp32", "fp16 XLA"]
 
 
 def test_a_heading_names_only_the_settings_that_differ_within_a_workload():
@@ -278,21 +278,21 @@ def test_a_heading_names_only_the_settings_that_differ_within_a_workload():
     others = [case(settings={"seq_length": 128})]
     made = table(*((one, [100.0] * 3) for one in [*(case(**of, settings=size) for size in sizes), *others]))
     titles = ["tf2_bert base fp32 b64", *(f"torch_bert base bf16 b64 bucket_mb={mb}" for mb in (200, 25))]
-    assert [group["title"] for group in made["groups"]] == titles
-    assert [group["short"] for group in made["groups"]][1:] == [
+    assert [sentence(group["title"]) for group in made["groups"]] == titles
+    assert [sentence(group["short"]) for group in made["groups"]][1:] == [
         f"torch_bert bf16 bucket_mb={mb}" for mb in (200, 25)
     ]
 
 
 def test_a_heading_names_the_window_where_a_workload_has_several():
     windows = [case(window=100), case(window=200), case(workload="torch_bert", window=40)]
-    titles = [group["title"] for group in table(*((of, [100.0] * 3) for of in windows))["groups"]]
+    titles = [sentence(group["title"]) for group in table(*((of, [100.0] * 3) for of in windows))["groups"]]
     assert [title.partition("b64")[2] for title in titles] == [" window 100", " window 200", ""]
 
 
 def test_a_setting_that_one_case_lacks_is_named_where_it_is():
     made = table((case(), [100.0] * 3), (case(settings={"loader": "auto"}), [100.0] * 3))
-    assert [group["title"] for group in made["groups"]] == [
+    assert [sentence(group["title"]) for group in made["groups"]] == [
         "tf2_bert base fp32 b64 loader=auto",
         "tf2_bert base fp32 b64",
     ]
@@ -301,16 +301,16 @@ def test_a_setting_that_one_case_lacks_is_named_where_it_is():
 def test_the_compiler_of_a_workload_has_its_own_name():
     of = {"workload": "torch_bert", "dtype": "bf16"}
     result = table((case(**of), [100.0] * 3), (case(**of, xla=True), [100.0] * 3))
-    assert [group["title"] for group in result["groups"]] == [
+    assert [sentence(group["title"]) for group in result["groups"]] == [
         "torch_bert base bf16 b64",
         "torch_bert base bf16 torch.compile b64",
     ]
-    assert [group["short"] for group in result["groups"]] == ["no torch.compile", "torch.compile"]
+    assert [sentence(group["short"]) for group in result["groups"]] == ["no torch.compile", "torch.compile"]
 
 
 def test_a_workload_without_a_declared_compiler_is_called_compiled():
     result = table((case(workload="other", xla=True), [100.0] * 3))
-    assert result["groups"][0]["title"] == "other base fp32 compiled b64"
+    assert sentence(result["groups"][0]["title"]) == "other base fp32 compiled b64"
 
 
 def test_groups_are_ordered_by_model_family():
@@ -325,7 +325,7 @@ def test_groups_are_ordered_by_model_family():
 
 def test_cpu_groups_say_so():
     result = table((case(device="cpu", model="tiny"), [100.0] * 3))
-    assert result["groups"][0]["title"] == "tf2_bert tiny on CPU fp32 b64"
+    assert sentence(result["groups"][0]["title"]) == "tf2_bert tiny on CPU fp32 b64"
 
 
 def test_the_same_records_always_make_the_same_table(published):

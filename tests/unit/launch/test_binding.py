@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
 from test_run_node import RUN_NODE, STEPS, job
 
 sys.path.insert(0, str(RUN_NODE.parent))
@@ -95,24 +96,24 @@ def test_a_rank_has_the_numa_node_of_its_gpu(tmp_path, monkeypatch, visible, num
 def test_a_gpu_of_a_virtual_machine_that_hides_its_numa_node_binds_nothing(tmp_path, monkeypatch):
     root = with_gpus(tmp_path, monkeypatch, 0, -1)
     made = bound(root, monkeypatch, DEVICE="gpu", CUDA_VISIBLE_DEVICES="0,1")
-    assert made.record()["why"] == "the NUMA node of GPU 1 is not known"
+    assert sentence(made.record()["why"]) == "the NUMA node of GPU 1 is not known"
 
 
 def test_a_gpu_whose_processors_are_somebody_elses_binds_nothing(tmp_path, monkeypatch):
     root = with_gpus(tmp_path, monkeypatch, 0, 7)
     made = bound(root, monkeypatch, DEVICE="gpu", CUDA_VISIBLE_DEVICES="0,1")
-    assert made.record()["why"] == "no processor of NUMA node 7 may be used"
+    assert sentence(made.record()["why"]) == "no processor of NUMA node 7 may be used"
 
 
 def test_another_number_of_gpus_than_ranks_binds_nothing(tmp_path, monkeypatch):
     root = with_gpus(tmp_path, monkeypatch, 0)
     made = bound(root, monkeypatch, DEVICE="gpu", CUDA_VISIBLE_DEVICES="0")
-    assert made.record()["why"] == "CUDA_VISIBLE_DEVICES=0 does not name 2 GPUs"
+    assert sentence(made.record()["why"]) == "CUDA_VISIBLE_DEVICES=0 does not name 2 GPUs"
 
 
 def test_one_rank_on_all_numa_nodes_is_not_bound(tmp_path, monkeypatch):
     made = bound(machine(tmp_path, CPUS), monkeypatch, GPUS_PER_NODE="1")
-    assert made.record()["why"] == "each rank has all NUMA nodes"
+    assert sentence(made.record()["why"]) == "each rank has all NUMA nodes"
 
 
 def test_one_process_for_gpus_of_one_numa_node_has_its_processors(tmp_path, monkeypatch):
@@ -124,7 +125,7 @@ def test_one_process_for_gpus_of_one_numa_node_has_its_processors(tmp_path, monk
 def test_one_numa_node_binds_nothing(tmp_path, monkeypatch):
     made = bound(machine(tmp_path, ["0-4095"]), monkeypatch)
     allowed = binding.write_list(os.sched_getaffinity(0))
-    assert made.record() == {"mode": "none", "why": "one NUMA node", "cpus": allowed}
+    assert in_words(made.record()) == {"mode": "none", "why": "one NUMA node", "cpus": allowed}
 
 
 def test_processors_that_may_not_be_used_do_not_count(tmp_path, monkeypatch):
@@ -208,7 +209,7 @@ def test_without_binding_ranks_have_all_processors(tmp_path):
     (tmp_path / "rank.py").write_text(each_rank("LOCAL_RANK"))
     record, had = run(tmp_path, f"LOCAL_RANK=0 {sys.executable} {tmp_path}/rank.py", 0, mode="none")
     assert had == {"0": " ".join(map(str, sorted(os.sched_getaffinity(0))))}
-    assert (record["mode"], record["why"]) == ("none", "binding=none")
+    assert (record["mode"], sentence(record["why"])) == ("none", "binding=none")
 
 
 def test_what_a_framework_binds_itself_is_let_be_and_recorded(tmp_path):

@@ -4,6 +4,7 @@
 
 import subprocess
 
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.launch.provenance import commit, provenance
 from cases import cluster
 
@@ -42,6 +43,6 @@ def test_a_checkout_that_was_changed_says_so(tmp_path):
 
 def test_without_a_checkout_or_git_the_reason_is_recorded(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert commit(str(tmp_path)) == "not recorded: scalebook is not in a git checkout"
+    assert commit(str(tmp_path)) == message("commit.no-checkout")
     monkeypatch.setenv("PATH", "")
-    assert commit(str(tmp_path)) == "not recorded: git does not run on the control node"
+    assert commit(str(tmp_path)) == message("commit.no-git")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fake_nvml
 import pytest
+from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
 from ansible.module_utils.scalebook.read.telemetry import quantity, read_file, summary
 
 ROOT = Path(__file__).parents[3]
@@ -170,7 +171,7 @@ def test_what_it_writes_as_json_is_json(value):
 def test_a_node_without_gpus_has_the_rest_and_a_reason(tmp_path):
     said, readings = sample(tmp_path)
     assert {name.partition(":")[0] for name in readings.kinds} >= {"cpu", "core", "memory", "network", "job"}
-    assert readings.absent["gpu"] == "the job uses no GPU"
+    assert sentence(readings.absent["gpu"]) == "the job uses no GPU"
     assert not [name for name in readings.kinds if name.startswith("gpu")]
     assert said["reason"] is None and said["readings"] >= 4
     cores = os.cpu_count()
@@ -474,9 +475,9 @@ def test_the_energy_of_the_host_goes_on_where_its_counter_starts_again(tmp_path)
 
 
 def test_what_is_not_there_is_absent_with_its_reason(tmp_path):
-    with pytest.raises(host_sources.Absent, match="shows no port"):
+    with pytest.raises(host_sources.Absent, match="absent.no-port"):
         host_sources.InfiniBand(str(tmp_path))
-    with pytest.raises(host_sources.Absent, match="shows no package"):
+    with pytest.raises(host_sources.Absent, match="absent.no-package"):
         host_sources.HostEnergy(str(tmp_path))
 
 
@@ -514,7 +515,7 @@ def test_a_pcie_counter_that_starts_again_is_added_up(tmp_path):
 
 def test_pcie_counters_that_start_again_too_often_are_absent(tmp_path):
     _, readings = sample_gpus(tmp_path, "flood")
-    assert "too often at this rate" in readings.absent["gpu:0:pcie"]
+    assert "too often at this rate" in sentence(readings.absent["gpu:0:pcie"])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
@@ -535,8 +536,9 @@ def test_the_memory_of_a_gpu_is_what_nvidia_smi_says(tmp_path):
 
 def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
     _, readings = sample_gpus(tmp_path, "old")
-    assert readings.absent["gpu:0:gpm"] == readings.absent["gpu:0:nvlink"] == "NVML: Not Supported"
-    assert "every 4 GiB" in readings.absent["gpu:0:pcie"]
+    assert readings.absent["gpu:0:gpm"] == readings.absent["gpu:0:nvlink"]
+    assert sentence(readings.absent["gpu:0:gpm"]) == "NVML: Not Supported"
+    assert "every 4 GiB" in sentence(readings.absent["gpu:0:pcie"])
     assert set(readings.values["gpu:0:sm_active"]) == {None}
     assert whole(readings, "gpu:0:power")["mean"] == 689
 
@@ -550,14 +552,14 @@ def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
 )
 def test_without_the_driver_the_host_is_still_read(tmp_path, fault, reason):
     said, readings = sample_gpus(tmp_path, fault, readings=0, more=12)
-    assert readings.absent["gpu"] == reason
+    assert sentence(readings.absent["gpu"]) == reason
     assert said["reason"] is None
     assert whole(readings, "memory::used")["mean"] > 0
 
 
 def test_a_driver_that_hangs_does_not_keep_the_host_from_being_read(tmp_path):
     _, readings = sample_gpus(tmp_path, "hang", readings=1, more=12)
-    assert readings.absent["gpu:late"].startswith("the driver did not answer within 0.2 s, ")
+    assert sentence(readings.absent["gpu:late"]).startswith("the driver did not answer within 0.2 s, ")
     power = readings.values["gpu:0:power"]
     assert power[-3:] == [None, None, None]
     # It hangs after two readings; on a busy machine one of them is late too.
@@ -574,7 +576,7 @@ def test_whatever_goes_wrong_while_gpus_are_read_is_a_reason():
     await_that(lambda: source.source, "it does not start")
     assert set(source.read()) == {None}
     await_that(lambda: source.reason, "it goes on")
-    assert source.closing()[0] == {"gpu": "OSError: the library is gone"}
+    assert in_words(source.closing()[0]) == {"gpu": "OSError: the library is gone"}
 
 
 def test_without_the_library_of_the_driver_there_is_a_reason(monkeypatch):
@@ -589,7 +591,7 @@ def test_a_driver_of_2022_tells_what_it_knows(tmp_path):
     sampler = Sampler(tmp_path, "--gpus", "0", env=env)
     sampler.await_readings(2, "gpu:0:power")
     _, readings = sampler.end()
-    assert readings.absent["gpu:0:gpm"] == "NVML: this driver has no nvmlGpmQueryDeviceSupport"
+    assert sentence(readings.absent["gpu:0:gpm"]) == "NVML: this driver has no nvmlGpmQueryDeviceSupport"
     assert whole(readings, "gpu:0:throttle_power_cap")["mean"] == 1
     assert whole(readings, "gpu:0:memory")["mean"] == pytest.approx(26293 << 20)
 
@@ -689,7 +691,10 @@ def test_where_mig_is_on_the_slice_is_read_and_nothing_of_the_whole_gpu(tmp_path
     else:
         assert there == {"memory", *activities}
         assert whole(readings, f"gpu:{name}:memory")["max"] == memory
-        assert readings.absent[f"gpu:{name}"] == "it is a slice (MIG), and the rest is of the whole GPU"
+        assert (
+            sentence(readings.absent[f"gpu:{name}"])
+            == "it is a slice (MIG), and the rest is of the whole GPU"
+        )
         assert readings.about["gpus"] == {name: {"name": "NVIDIA H200 MIG 3g.71gb", "memory_bytes": 71 << 30}}
 
 
@@ -710,7 +715,7 @@ def test_what_a_slice_does_not_tell_is_absent_from_the_record_and_never_zero(tmp
 )
 def test_a_slice_that_is_not_there_is_a_reason(tmp_path, fault, name, reason):
     _, readings = sample(tmp_path, "--gpus", name, env=fake_nvml.environment(fault))
-    assert readings.absent["gpu"] == reason
+    assert sentence(readings.absent["gpu"]) == reason
 
 
 def test_what_names_no_gpu_is_not_one():
@@ -719,9 +724,9 @@ def test_what_names_no_gpu_is_not_one():
 
 
 def test_gpus_of_amd_are_said_not_to_be_read(monkeypatch):
-    assert sampling.none_used() == "the job uses no GPU"
+    assert sentence(sampling.none_used()) == "the job uses no GPU"
     monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/kfd")
-    assert sampling.none_used() == "the job uses no GPU; those of AMD are not read"
+    assert sentence(sampling.none_used()) == "the job uses no GPU; those of AMD are not read"
 
 
 # Several jobs on a node
@@ -859,7 +864,7 @@ def test_where_nothing_is_asked_nothing_is_measured(tmp_path, settings):
 def test_a_sampler_that_is_killed_leaves_its_readings_and_a_reason(tmp_path):
     said = run_node(tmp_path, SCRIPT, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGKILL))
     assert (said["status"], said["rc"]) == ("exited", 0)
-    assert said["telemetry"]["reason"].startswith("the sampler was ended by signal 9")
+    assert sentence(said["telemetry"]["reason"]).startswith("the sampler was ended by signal 9")
     assert read_file(tmp_path / "NODE1.telemetry.csv.xz").kinds
 
 
@@ -867,7 +872,7 @@ def test_a_sampler_that_is_stopped_is_killed_and_the_run_counts(tmp_path):
     began = time.monotonic()
     said = run_node(tmp_path, SCRIPT, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGSTOP))
     assert (said["status"], said["rc"]) == ("exited", 0)
-    assert said["telemetry"]["reason"] == "the sampler did not end when it was asked to"
+    assert sentence(said["telemetry"]["reason"]) == "the sampler did not end when it was asked to"
     assert samplers(tmp_path) == []
     assert time.monotonic() - began < 20
 
@@ -888,7 +893,7 @@ def test_a_sampler_that_cannot_start_is_a_reason(tmp_path):
     (tmp_path / "bin/sampler.py").write_text("print('no sampler here')\nraise SystemExit(3)\n")
     said = run_node(tmp_path / "job", "sleep 0.2", files=tmp_path / "bin")
     assert (said["status"], said["rc"]) == ("exited", 0)
-    assert said["telemetry"] == {
+    assert in_words(said["telemetry"]) == {
         "file": None,
         "reason": "the sampler ended with exit code 3: no sampler here",
     }
@@ -924,7 +929,7 @@ def test_a_full_disk_ends_the_readings_not_the_run(tmp_path):
         script = f"AWAIT; echo step=2; head -c 800000 /dev/zero > {tmp_path}/data; sleep 0.4; echo step=4"
         said = run_node(tmp_path, script, while_running=lambda: await_sampler(tmp_path))
         assert (said["status"], said["rc"]) == ("exited", 0)
-        assert said["telemetry"]["reason"] == f"less than 4 MB free in {tmp_path}"
+        assert sentence(said["telemetry"]["reason"]) == f"less than 4 MB free in {tmp_path}"
         assert read_file(tmp_path / "NODE1.telemetry.csv.xz").at
     finally:
         subprocess.run(["umount", tmp_path], check=True)

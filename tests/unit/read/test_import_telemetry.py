@@ -9,6 +9,7 @@ import re
 import measured
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import in_words
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.store import openmetrics
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -60,7 +61,7 @@ def test_imported_logs_have_the_telemetry_that_the_campaign_recorded(tmp_path, c
     assert result["counts"] == {"ok": 3} and result["unread"] == []
     for repeat, (_, _, record) in enumerate(campaign, 1):
         [recorded] = record["telemetry"]
-        expected = {**recorded, "file": f"base_b64_fp16_{repeat}.NODE1.telemetry.csv.xz"}
+        expected = {**in_words(recorded), "file": f"base_b64_fp16_{repeat}.NODE1.telemetry.csv.xz"}
         made = telemetry(records, repeat)
         # The campaign's records are older than `timeline` and `gpu_idle`.
         assert made == {**expected, "timeline": made["timeline"], "gpu_idle": {"0": 0.0}}
@@ -101,8 +102,8 @@ def test_readings_of_another_node_are_placed_by_the_time_of_day(tmp_path, campai
     place(root, "1n1g/NODE2.telemetry.csv", text="# " + json.dumps(facts) + "\n" + rest)
     _, records = read(root)
     first, second = records["bz64/1n1g/base_b64_fp16_1.log"]["telemetry"]
-    assert (first["node"], first["placed_by"]) == ("NODE1", "steps of this node")
-    assert (second["node"], second["placed_by"]) == ("NODE2", "steps of the first node, by the time of day")
+    assert (first["node"], first["placed_by"]) == ("NODE1", "own-steps")
+    assert (second["node"], second["placed_by"]) == ("NODE2", "first-node")
     assert second["covered"] < 1 and second["quantities"]["gpu:0:power"]["mean"] > 0
     assert "timeline" not in second
 

@@ -8,6 +8,7 @@ import lzma
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge.runs import check_record
+from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
 from ansible.module_utils.scalebook.read import telemetry
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.read.telemetry import TelemetryError, ends, parse, summary
@@ -115,7 +116,7 @@ def test_a_value_that_is_missing_is_not_zero():
     rows = [(at, mark, cpu, core, memory, None) for at, mark, cpu, core, memory, _ in STEADY]
     made = summary(readings_of(*rows), 10.0, 12.5)
     assert "gpu:0:power" not in made["quantities"]
-    assert made["absent"] == {"infiniband": "no port", "gpu:0:power": "no sample in the window"}
+    assert in_words(made["absent"]) == {"infiniband": "no port", "gpu:0:power": "no sample in the window"}
 
 
 def test_a_counter_between_whose_ends_readings_are_missing_keeps_its_total():
@@ -143,7 +144,7 @@ def test_a_counter_that_went_backwards_is_absent_with_this_reason():
     rows = [list(row) for row in STEADY]
     rows[3][2] = 0.5
     made = summary(readings_of(*rows), 10.0, 12.5)
-    assert made["absent"]["cpu::busy"] == "the counter went backwards"
+    assert sentence(made["absent"]["cpu::busy"]) == "the counter went backwards"
     assert "cpu::busy" not in made["quantities"]
 
 
@@ -201,7 +202,7 @@ def test_each_node_has_its_own_window(tmp_path):
     nodes = [("A", said(), (10.0, 12.5)), ("B", said(), (15.0, 17.5))]
     made = measured(tmp_path, nodes, A=text_of(STEADY), B=text_of(later))
     assert [node["quantities"]["cpu::busy"]["total"] for node in made] == [3.0, 3.0]
-    assert {node["placed_by"] for node in made} == {"steps of this node"}
+    assert {node["placed_by"] for node in made} == {"own-steps"}
     assert made[0]["file"] == "A.telemetry.csv.xz" and len(made[0]["sha256"]) == 64
     assert made[0]["sampler"] == {"cpu_seconds": 0.1}
 
@@ -211,7 +212,7 @@ def test_a_node_that_logs_no_steps_takes_the_first_nodes_window_by_the_time_of_d
     nodes = [("A", said(), (10.0, 12.6)), ("B", said(), None)]
     made = measured(tmp_path, nodes, A=text_of(STEADY, wall=1000.0), B=text_of(later, wall=995.0))
     assert made[1]["quantities"]["cpu::busy"]["total"] == 3.0
-    assert made[1]["placed_by"] == "steps of the first node, by the time of day"
+    assert made[1]["placed_by"] == "first-node"
 
 
 @pytest.mark.parametrize("jump", [-3600.0, 0.7, 3600.0])

@@ -12,6 +12,7 @@ import measured
 import pytest
 import results_index
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import comparison, index, index_page
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -131,7 +132,7 @@ def test_a_report_that_cannot_be_read_is_named_and_costs_the_others_nothing(tmp_
     (tmp_path / "bad" / "report" / "results.json").write_text("{")
     found = build(tmp_path)
     assert [each["campaign"] for each in found["campaigns"]] == ["good"]
-    assert found["unread"][0].startswith("bad: ")
+    assert sentence(found["unread"][0]).startswith("bad: ")
 
 
 def test_the_page_links_every_report_and_marks_the_regression(slower):
@@ -164,7 +165,7 @@ def test_its_scripts_are_small():
 def test_each_case_has_the_title_of_its_own_campaign(tmp_path):
     report(tmp_path, "one", 100.0, workload="tf2_bert")
     report(tmp_path, "two", 50.0, 2, workload="torch_bert")
-    titles = [each["title"].split()[0] for each in build(tmp_path)["series"]]
+    titles = [sentence(each["title"]).split()[0] for each in build(tmp_path)["series"]]
     assert titles == ["tf2_bert", "torch_bert"]
 
 

@@ -90,8 +90,8 @@ def micro(tmp_path_factory):
     result = measured.source(measured.MICROBENCH).decode("compute.json")
     bert = [row for row in result["measurements"] if row["benchmark"] == "bert"]
     for row in bert[:2]:
-        row |= {"seconds": None, "tflops": None, "reason": "out of memory"}
-    bert[1]["reason"] = "out of memory, with all larger shapes too"
+        row |= {"seconds": None, "tflops": None, "reason": message("microbench.oom")}
+    bert[1]["reason"] = message("microbench.oom-larger")
     result["size"] = "tiny"
     (folder / "compute.json").write_text(json.dumps(result))
     job = {"nodes": ["NODE1"], "seconds": 1.0, "started": None, "ended": None}

@@ -30,7 +30,7 @@ def published():
 
 
 def row(benchmark, variant, tflops, **shape):
-    reason = None if tflops else "out of memory"
+    reason = None if tflops else message("microbench.oom")
     seconds = 1.0 if tflops else None
     return {
         "benchmark": benchmark,
@@ -296,7 +296,7 @@ def test_every_measurement_has_a_status_and_the_reason_for_it(results):
     report(results)
     rows = [row for record in records(results) for row in record["measurements"]]
     assert [row["status"] for row in rows] == ["ok"] * 5 + ["oom"] + ["ok"] * 2
-    assert [row["reason"] for row in rows if row["reason"]] == ["out of memory"]
+    assert [row["reason"] for row in rows if row["reason"]] == [message("microbench.oom")]
     assert "7 of 8 measurements count." in (results / "report.md").read_text()
 
 
