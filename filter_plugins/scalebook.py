@@ -34,7 +34,7 @@ from ansible.module_utils.scalebook.plan import (  # noqa: E402
 )
 from ansible.module_utils.scalebook.plan.one_case import one_case  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
-from ansible.module_utils.scalebook.provision import interpreters, packages, systems  # noqa: E402
+from ansible.module_utils.scalebook.provision import driver, interpreters, packages, systems  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
@@ -215,6 +215,14 @@ class FilterModule:
             "scalebook_epel": packages.epel,
             "scalebook_package_tool": packages.tool,
             "scalebook_shipped_python": packages.interpreter,
+            "scalebook_driver_script": driver.script,
+            "scalebook_driver_plan": driver.plan,
+            "scalebook_driver_repository": driver.repository_of,
+            "scalebook_driver_lacking": driver.lacking,
+            "scalebook_driver_newest": driver.newest,
+            "scalebook_driver_version": driver.upstream,
+            "scalebook_driver_held": driver.of_version,
+            "scalebook_driver_trouble": driver.trouble,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -9,6 +9,7 @@ import json
 import os
 import re
 
+import fake_bus
 import pytest
 from container_nodes import Nodes, changes, said
 from nets import free_net
@@ -33,10 +34,10 @@ def play(*options, ok=True, **variables):
 
 
 @pytest.fixture(scope="module")
-def wrong(request):
-    """Play the scenario on a host that was bare; return what is wrong, or None."""
+def wrong(request, tmp_path_factory):
+    """Play the scenario on a host that was bare, with GPUs of a recording; return what is wrong, or None."""
     request.addfinalizer(NODES.down)
-    NODES.up("--rpm")
+    NODES.up("--rpm", *fake_bus.make(tmp_path_factory.mktemp("sys"), "H100"))
     try:
         NODES.molecule("rhel")
     except AssertionError as error:
@@ -52,6 +53,19 @@ def test_an_upgrade_keeps_what_is_locked_though_newer_ones_are_there(wrong):
     held = "cuda-toolkit-10-2-10.2.89-1.x86_64\nlibnccl-2.7.3-1+cuda10.2.x86_64\n"
     ssh("dnf --assumeyes --quiet upgrade")
     assert ssh("rpm --query cuda-toolkit-10-2 libnccl") == held
+
+
+def test_the_driver_is_of_one_version_of_its_branch_and_stays_so_in_an_upgrade(wrong):
+    asked = "nvidia-open nvidia-driver-cuda nvidia-fabricmanager libnvidia-nscq kernel-devel"
+    driver = [f"{name}-580.126.09-1.el9.x86_64" for name in asked.split()[:4]]
+    assert "nvidia-open-590.48.01" in ssh(
+        "dnf --quiet --disableplugin=versionlock repoquery nvidia-open"
+    ).replace("3:", "")
+    assert ssh(f"dnf --assumeyes --quiet upgrade; rpm --query {asked}").split() == [
+        *driver,
+        "kernel-devel-5.14.0-427.el9.x86_64",
+    ]
+    assert "blacklist nouveau" in ssh("cat /etc/modprobe.d/scalebook-nvidia_driver.conf")
 
 
 def test_nccl_goes_to_another_version_and_back_by_a_variable(wrong):

@@ -451,6 +451,20 @@ TABLE = (
         default=False,
     ),
     Parameter(
+        "provision_driver",
+        "bool",
+        ("provision",),
+        "install NVIDIA's driver on the hosts, before CUDA",
+        default=False,
+    ),
+    Parameter(
+        "driver_reboot",
+        "bool",
+        ("provision",),
+        "reboot hosts that need it for their new driver, one after another; provision_driver installs it",
+        default=False,
+    ),
+    Parameter(
         "provision_components",
         "choice",
         ("provision",),

@@ -90,6 +90,12 @@ def _answers(answer: str) -> list[tuple[str, str]]:
     return _ANSWER.findall(answer.replace("\r", ""))
 
 
+def name_and_version(answer: str) -> tuple[str, str]:
+    """Return ID and VERSION_ID of the host's system, such as ubuntu and 22.04."""
+    system = _release(answer)
+    return system.get("ID", ""), system.get("VERSION_ID", "")
+
+
 def _release(answer: str) -> dict[str, str]:
     """Return what os-release of the host assigns."""
     lines = (text for kind, text in _answers(answer) if kind == "system")

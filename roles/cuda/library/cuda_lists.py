@@ -22,8 +22,9 @@ options:
     type: str
     required: true
   keep:
-    description: The file whose description stays.
-    type: path
+    description: The files whose descriptions stay, all of one key; the first one is named in the others.
+    type: list
+    elements: path
     required: true
   root:
     description: Directory of apt's configuration.
@@ -42,7 +43,7 @@ EXAMPLES = r"""
   cuda_lists:
     uris: [https://developer.download.nvidia.com/compute/cuda/repos/ubuntu1804/x86_64]
     suite: /
-    keep: /etc/apt/sources.list.d/scalebook-nvidia.sources
+    keep: [/etc/apt/sources.list.d/scalebook-nvidia.sources]
 """
 
 RETURN = r"""
@@ -68,7 +69,7 @@ def argument_spec() -> Dict[str, Any]:
     return {
         "uris": {"type": "list", "elements": "str", "required": True},
         "suite": {"type": "str", "required": True},
-        "keep": {"type": "path", "required": True},
+        "keep": {"type": "list", "elements": "path", "required": True},
         "root": {"type": "path", "default": "/etc/apt"},
     }
 
@@ -113,22 +114,22 @@ def without_stanzas(text: str, uris: List[str], suite: str, keep: str) -> str:
     return "".join(parts)
 
 
-def lists(root: str, keep: str) -> List[str]:
+def lists(root: str, keep: List[str]) -> List[str]:
     """Return the files of apt but `keep`."""
     paths = [os.path.join(root, "sources.list")]
     for ending in ("list", "sources"):
         paths += sorted(glob.glob(os.path.join(glob.escape(root), "sources.list.d", "*." + ending)))
-    return [path for path in paths if os.path.isfile(path) and path != keep]
+    return [path for path in paths if os.path.isfile(path) and path not in keep]
 
 
-def disable(root: str, uris: List[str], suite: str, keep: str, write: bool) -> List[str]:
+def disable(root: str, uris: List[str], suite: str, keep: List[str], write: bool) -> List[str]:
     """Disable other descriptions of the repositories and return the files in which there were some."""
     changed = []
     for path in lists(root, keep):
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             before = stream.read()
         change = without_stanzas if path.endswith(".sources") else without_entries
-        after = change(before, uris, suite, keep)
+        after = change(before, uris, suite, keep[0])
         if after != before:
             write_whole(path, after.encode("utf-8", "surrogateescape"), write=write, mode=None)
             changed.append(path)

@@ -50,6 +50,7 @@ FILES = {
     # Debian's loader does not look there.
     "etc/ld.so.conf.d/lib64.conf": "/usr/lib64\n",
     _MAKE: (CHECKOUT / "tests/rpm/make").read_text(),
+    "usr/lib/nvidia-smi.stand-in": (CHECKOUT / "tests/stand_ins/nvidia_driver/nvidia-smi").read_text(),
 }
 SCRIPT = f"""
 for plugin in local leaves show_leaves copr playground; do

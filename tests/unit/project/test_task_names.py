@@ -14,7 +14,7 @@ VERBS = set(
     Add Build Change Check Choose Claim Collect Combine Compare Compile Complete Compute Configure
     Continue Copy Count Create Describe Detect Download Evaluate Exclude Expand Export Fail Fetch Find Gather
     Generate Group Hold Import Inspect Install Join Launch Link List Load Lock Mark Measure Pack
-    Patch Pin Plan Prepare Probe Push Raise Read Record Refuse Release Remove Repair Report Request
+    Patch Pin Plan Prepare Probe Push Raise Read Reboot Record Refuse Release Remove Repair Report Request
     Resolve Restore Restrict Run Save Search Set Show Sign Simulate Split Start Stop Store Sum Test Unpack
     Unset Update Use Verify Wait Write
     """.split()

@@ -9,6 +9,7 @@ cuda_lists = load("cuda", "cuda_lists")
 
 URI = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu1804/x86_64"
 KEEP = "scalebook-nvidia.sources"
+DRIVERS = "scalebook-nvidia_driver.sources"
 # What cuda-keyring_1.1-1_all.deb writes.
 KEYRING = f"deb [signed-by=/usr/share/keyrings/cuda-archive-keyring.gpg] {URI}/ /\n"
 OTHER = "deb http://archive.ubuntu.com/ubuntu bionic main\n"
@@ -24,7 +25,8 @@ def apt(tmp_path):
 
 
 def disable(apt, write=True):
-    return cuda_lists.disable(str(apt), [URI], "/", str(apt / "sources.list.d" / KEEP), write)
+    keep = [str(apt / "sources.list.d" / each) for each in (KEEP, DRIVERS)]
+    return cuda_lists.disable(str(apt), [URI], "/", keep, write)
 
 
 def put(apt, name, text):
@@ -42,6 +44,12 @@ def test_an_entry_of_the_repository_becomes_a_comment(apt, line):
     left = [each for each in path.read_text().splitlines(True) if not each.startswith("#")]
     assert left == [OTHER]
     assert line.strip() in path.read_text()
+
+
+def test_the_description_of_the_drivers_role_stays(apt):
+    """It names the same file of the key, so apt takes both."""
+    path = put(apt, f"sources.list.d/{DRIVERS}", STANZA)
+    assert disable(apt) == [] and path.read_text() == STANZA
 
 
 def test_an_entry_of_the_main_list_becomes_a_comment(apt):
