@@ -84,6 +84,8 @@ def test_the_declared_operations_agree_with_the_counter_of_tensor_cores():
             if "not-on-tensor-cores" in {flag["code"] for flag in row["flags"]}
             # Computes again what MFU does not count.
             or row["settings"].get("checkpointing") in (True, "selective", "full")
+            # The counter is read once a second: of a shorter window it tells what came before, too.
+            or min((each["seconds"] for each in row["runs"]), default=0) < 1
         }
         ratios += [
             active[each["case"]] / each["mfu"]
