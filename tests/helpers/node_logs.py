@@ -22,14 +22,14 @@ def node_log(index=0, nodes=1, text=None, every=0.5, exits=None):
     return stamped(text, every=every, exit_record=said, node=f"NODE{index + 1}")
 
 
-def kept_run(tmp_path, logs, case, workload, change=("", "")):
-    """Return the record of a run whose logs lie in `logs` as bench.yml kept them, <nodes>n_<node>.log.
+def kept_run(tmp_path, logs, case, workload, change=("", ""), named="{nodes}n_"):
+    """Return the record of a run whose logs lie in `logs` as bench.yml kept them: `named`, then <node>.log.
 
     `change` replaces a text of the last node's log, which must have it, by another.
     """
     names = [f"NODE{index}" for index in range(1, case["nodes"] + 1)]
     for name in names:
-        text = (logs / f"{case['nodes']}n_{name}.log").read_text()
+        text = (logs / f"{named.format_map(case)}{name}.log").read_text()
         if name == names[-1]:
             assert change[0] in text
             text = text.replace(*change)

@@ -6,11 +6,14 @@ That four hosts train together is seen with TensorFlow, in test_tf2_bert_cluster
 """
 
 import json
+import os
+import subprocess
 from functools import partial
 
 import local_nodes
+from ansible.module_utils.scalebook.workloads import load_workloads
 from container_nodes import Nodes, shown
-from local_nodes import CACHE, provision_twice, turn
+from local_nodes import CACHE, ROOT, provision_twice, turn
 from nets import free_net
 
 HOME = CACHE / "workloads"
@@ -77,3 +80,15 @@ def record_of(results):
     """Return the record of the one run below `results`, and the folder that it lies in."""
     (path,) = results.glob("*/runs/*/1/result.json")
     return json.loads(path.read_text()), path.parent
+
+
+def train_tiny(workload, *words):
+    """Return what a trainer of torch prints, whose smallest model's sizes are in the environment."""
+    size = load_workloads([str(ROOT / "roles")])[workload].flops.models["tiny"]
+    env = {**os.environ, "MODEL_SIZE": json.dumps(dict(size)), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [HOME / "pytorch/venv/bin/python", *map(str, words)],
+        capture_output=True, text=True, timeout=120, env=env, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -2,34 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The centres of torch_insightface, split over processes, train as one table of one process does."""
 
-import json
-import os
 import re
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import frameworks
 import pytest
-from ansible.module_utils.scalebook.workloads import load_workloads
 
-PYTHON = frameworks.HOME / "pytorch/venv/bin/python"
 CODE = frameworks.HOME / "torch_insightface/code"
-ROLES = Path(__file__).resolve().parents[2] / "roles"
 # Of four devices not each has as many classes. From the second step on a loss shows the gradients before it.
 BATCH, STEPS, CLASSES, RATE = 16, 8, 4002, 0.01
 CASES = ["1:1.0:arcface", "2:1.0:cosface", "4:0.1:arcface"]
 pytestmark = pytest.mark.slow
 
 
-def printed(*words):
-    """Return what Python prints, with the sizes of the smallest model in its environment."""
-    size = load_workloads([str(ROLES)])["torch_insightface"].flops.models["tiny"]
-    env = {**os.environ, "MODEL_SIZE": json.dumps(dict(size)), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [PYTHON, *map(str, words)], capture_output=True, text=True, timeout=120, env=env, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+printed = partial(frameworks.train_tiny, "torch_insightface")
 
 
 @pytest.fixture(scope="module")

@@ -2,32 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of torch_wide_deep, split over processes, train as embeddings of one process do."""
 
-import json
-import os
 import re
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import frameworks
 import pytest
-from ansible.module_utils.scalebook.workloads import load_workloads
 
-PYTHON = frameworks.HOME / "pytorch/venv/bin/python"
 CODE = frameworks.HOME / "torch_wide_deep/code"
-ROLES = Path(__file__).resolve().parents[2] / "roles"
 BATCH, STEPS = 64, 100  # more steps than there are batches
 pytestmark = pytest.mark.slow
 
 
-def printed(*words):
-    """Return what Python prints, with the sizes of the smallest model in its environment."""
-    size = load_workloads([str(ROLES)])["torch_wide_deep"].flops.models["tiny"]
-    env = {**os.environ, "MODEL_SIZE": json.dumps(dict(size)), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [PYTHON, *map(str, words)], capture_output=True, text=True, timeout=120, env=env, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+printed = partial(frameworks.train_tiny, "torch_wide_deep")
 
 
 @pytest.fixture(scope="module")

@@ -121,14 +121,6 @@ class Run:
         if number == self.args.steps:
             raise LastStep
 
-    def print_summary(self) -> None:
-        """Print the rate over the steps after the warm-up."""
-        steps, times = torch_run.rate(self.stamps, self.args.warmup)
-        if dist.get_rank() == 0:
-            memory = torch.cuda.max_memory_allocated() >> 20 if self.args.device == "gpu" else "none"
-            images = self.args.batch * dist.get_world_size()
-            say(images_per_second="%.2f" % (steps * images), peak_memory_mib=memory, **times)
-
 
 class MainPy(importlib.abc.InspectLoader):
     """Imports main.py with its text for CPUs; nothing of it is kept for a run on GPUs."""
@@ -173,8 +165,9 @@ def main() -> None:
     with contextlib.suppress(LastStep):
         # For one GPU, so that it does not divide the batch and the workers.
         trainer.main_worker(gpu, 1, parsed)
-    same = torch_end.agree(run.model, next(run.model.parameters()).device)
-    run.print_summary()
+    device = next(run.model.parameters()).device
+    same = torch_end.agree(run.model, device)
+    torch_run.print_rate(say, "images", args.batch, device, run.stamps, args.warmup)
     torch_end.finish(say, same, len(run.stamps))
 
 

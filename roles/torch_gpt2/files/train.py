@@ -12,7 +12,7 @@ are the micro-steps of --accumulation.
 import argparse
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -28,7 +28,6 @@ import sharding  # noqa: E402
 import tensor_parallel  # noqa: E402
 import tokens  # noqa: E402
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_run  # noqa: E402
 from model import Gpt  # noqa: E402
@@ -214,20 +213,6 @@ def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> N
         say(**line)
 
 
-def print_summary(args: argparse.Namespace, device: torch.device, stamps: List[float]) -> None:
-    """Print the rate over the steps after the warm-up, in sequences and tokens."""
-    steps, times = torch_run.rate(stamps, args.warmup)
-    if dist.get_rank() == 0:
-        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
-        rate = steps * args.batch * args.accumulation * dist.get_world_size()
-        say(
-            sequences_per_second="%.2f" % rate,
-            tokens_per_second="%.0f" % (rate * args.seq_length),
-            peak_memory_mib=memory,
-            **times,
-        )
-
-
 def main() -> None:
     """Form the process group, train, and print the results."""
     args = arguments()
@@ -245,7 +230,8 @@ def main() -> None:
     stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = layout.agree(trainer.model, trainer.layout, device)
     total, squares = layout.sums(trainer.model, trainer.layout, device)
-    print_summary(args, device, stamps)
+    sequences = args.batch * args.accumulation
+    torch_run.print_rate(say, "sequences", sequences, device, stamps, args.warmup, args.seq_length)
     if first:
         say(weights_sum="%.9e" % total, weights_sum_of_squares="%.9e" % squares)
     torch_end.finish(say, same, len(stamps))

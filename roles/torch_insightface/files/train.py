@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 import warnings
-from typing import Any, List
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -143,15 +143,6 @@ def print_model(trainer: Trainer, first: bool) -> None:
         )
 
 
-def print_summary(args: argparse.Namespace, device: torch.device, stamps: List[float]) -> None:
-    """Print the rate over the steps after the warm-up."""
-    steps, times = torch_run.rate(stamps, args.warmup)
-    if dist.get_rank() == 0:
-        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
-        rate = steps * args.batch * dist.get_world_size()
-        say(images_per_second="%.2f" % rate, peak_memory_mib=memory, **times)
-
-
 def print_sums(trainer: Trainer, first: bool) -> None:
     """Print the sum of the weights of the backbone, and that of the centres of all devices.
 
@@ -181,7 +172,7 @@ def main() -> None:
     print_model(trainer, first)
     stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
-    print_summary(args, device, stamps)
+    torch_run.print_rate(say, "images", args.batch, device, stamps, args.warmup)
     print_sums(trainer, first)
     torch_end.finish(say, same, len(stamps))
 

@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import warnings
-from typing import Any, List, Tuple
+from typing import Any, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -171,15 +171,6 @@ def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> N
         say(**line)
 
 
-def print_summary(args: argparse.Namespace, device: torch.device, stamps: List[float]) -> None:
-    """Print the rate over the steps after the warm-up."""
-    steps, times = torch_run.rate(stamps, args.warmup)
-    if dist.get_rank() == 0:
-        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
-        pictures = args.batch * args.accumulation * dist.get_world_size()
-        say(images_per_second="%.2f" % (steps * pictures), peak_memory_mib=memory, **times)
-
-
 def main() -> None:
     """Form the process group, train, and print the results."""
     args = arguments()
@@ -193,7 +184,7 @@ def main() -> None:
     except image_folder.ImageError as error:
         sys.exit(str(error))
     same = torch_end.agree(trainer.model, device)
-    print_summary(args, device, stamps)
+    torch_run.print_rate(say, "images", args.batch * args.accumulation, device, stamps, args.warmup)
     torch_end.finish(say, same, len(stamps))
 
 

@@ -11,7 +11,7 @@ layers are the same on each.
 import argparse
 import os
 import sys
-from typing import Any, List, Tuple
+from typing import Any, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -158,15 +158,6 @@ def print_model(trainer: Trainer, first: bool) -> None:
         )
 
 
-def print_summary(args: argparse.Namespace, device: torch.device, stamps: List[float]) -> None:
-    """Print the rate over the steps after the warm-up, and the time of a step."""
-    steps, times = torch_run.rate(stamps, args.warmup)
-    if dist.get_rank() == 0:
-        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
-        rate = steps * args.batch * dist.get_world_size()
-        say(samples_per_second="%.2f" % rate, peak_memory_mib=memory, **times)
-
-
 def print_sums(trainer: Trainer, first: bool) -> None:
     """Print the sum of the weights of the layers, and that of the tables of all devices."""
     layers = torch.stack([p.detach().double().sum() for p in trainer.model.parameters()]).sum()
@@ -187,7 +178,7 @@ def main() -> None:
     print_model(trainer, first)
     stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
-    print_summary(args, device, stamps)
+    torch_run.print_rate(say, "samples", args.batch, device, stamps, args.warmup)
     print_sums(trainer, first)
     torch_end.finish(say, same, len(stamps))
 

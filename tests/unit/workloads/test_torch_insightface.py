@@ -11,7 +11,7 @@ from ansible.module_utils.scalebook import flops, published
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
-from in_english import run_record
+from node_logs import kept_run
 from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,14 +29,7 @@ def case(nodes=1, gpus=1):
 
 def record(tmp_path, made, change=("", "")):
     """Return the record of a genuine run, with a text of its last node's log changed."""
-    names = [f"NODE{index + 1}" for index in range(made["nodes"])]
-    for name in names:
-        text = (LOGS / f"{made['nodes']}n{made['gpus']}g-{name}.log").read_text()
-        if name == names[-1]:
-            assert change[0] in text
-            text = text.replace(*change)
-        (tmp_path / f"{name}.log").write_text(text)
-    return run_record(tmp_path, made, 1, WORKLOAD, names, {"rc": 0})
+    return kept_run(tmp_path, LOGS, made, WORKLOAD, change, named="{nodes}n{gpus}g-")
 
 
 # Genuine logs

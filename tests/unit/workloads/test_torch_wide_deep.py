@@ -10,7 +10,7 @@ import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
-from in_english import run_record
+from node_logs import kept_run
 from role_files import declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_wide_deep"
@@ -26,14 +26,7 @@ def case(nodes=1, gpus=1, **other):
 
 def record(tmp_path, made, change=("", "")):
     """Return the record of a genuine run, with a text of its last node's log changed."""
-    names = [f"NODE{index + 1}" for index in range(made["nodes"])]
-    for name in names:
-        text = (LOGS / f"{made['nodes']}n{made['gpus']}g-{name}.log").read_text()
-        if name == names[-1]:
-            assert change[0] in text
-            text = text.replace(*change)
-        (tmp_path / f"{name}.log").write_text(text)
-    return run_record(tmp_path, made, 1, WORKLOAD, names, {"rc": 0})
+    return kept_run(tmp_path, LOGS, made, WORKLOAD, change, named="{nodes}n{gpus}g-")
 
 
 # Genuine logs

@@ -222,3 +222,26 @@ def rate(stamps: List[float], warmup: int) -> Tuple[float, Dict[str, Any]]:
         "steps_counted": count,
     }
     return count / (stamps[-1] - stamps[first - 1]), values
+
+
+def print_rate(
+    say: Callable[..., None],
+    unit: str,
+    samples: int,
+    device: torch.device,
+    stamps: List[float],
+    warmup: int,
+    tokens: int = 0,
+) -> None:
+    """Print, by the first rank, the rate after the warm-up and the time of a step.
+
+    A process trains `samples` in a step, each of `tokens` tokens if any.
+    """
+    steps, times = rate(stamps, warmup)
+    if dist.get_rank() == 0:
+        each = steps * samples * dist.get_world_size()
+        values = {"%s_per_second" % unit: "%.2f" % each}
+        if tokens:
+            values["tokens_per_second"] = "%.0f" % (each * tokens)
+        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
+        say(**values, peak_memory_mib=memory, **times)
