@@ -79,7 +79,7 @@ def test_equal_devices_train_to_the_same_digest(together, two_devices):
     assert len({each["traces"]["CPU"] for each in (*together[:3], two_devices)}) == 1
 
 
-@pytest.mark.parametrize("collective", [*COLLECTIVES, "sendrecv"])
+@pytest.mark.parametrize("collective", [*sorted(COLLECTIVES), "sendrecv"])
 def test_devices_of_a_node_measure_every_collective_of_every_size(two_devices, collective):
     rows = [row for row in two_devices["sizes"] if row.get("collective") == collective]
     factor = {"sendrecv": 1, "all_reduce": 1}.get(collective, 1 / 2)
