@@ -16,6 +16,7 @@ sys.path.insert(0, sys.argv.pop(1))
 import gpt2_sizes  # noqa: E402
 import layout  # noqa: E402
 import numpy as np  # noqa: E402
+import torch.distributed as dist  # noqa: E402
 import torch_run  # noqa: E402
 import train  # noqa: E402
 
@@ -51,8 +52,8 @@ def trained(options, batch, device):
     losses = []
     for number in range(1, STEPS + 1):
         loss = trainer.step(number)
-        train.dist.all_reduce(loss)
-        losses.append(loss.item() / train.dist.get_world_size())
+        dist.all_reduce(loss)
+        losses.append(loss.item() / dist.get_world_size())
     sums = layout.sums(trainer.model, trainer.layout, device)
     return {"losses": losses, "sums": sums, "agree": layout.agree(trainer.model, trainer.layout, device)}
 
@@ -62,7 +63,7 @@ def main():
     device = torch_run.join(device, False)
     for options in modes:
         found = trained(options, batch, device)
-        if train.dist.get_rank() == 0:
+        if dist.get_rank() == 0:
             print(json.dumps({"options": options, **found}), flush=True)
     train.torch_end.leave()
 
