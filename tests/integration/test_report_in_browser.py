@@ -132,7 +132,7 @@ def campaigns(top):
 
 def microbenchmarks(language):
     """Return the page of the micro-benchmarks of an H200."""
-    result = json.loads((RESULTS / "h200-2026-11-21" / "microbench" / "compute.json").read_text())
+    result = json.loads(measured.source(measured.MICROBENCH).read("compute.json"))
     with (ROOT / "data" / "gpus.csv").open(newline="") as peaks:
         mine = judge.measured(result, mfu.read_peaks(peaks))
     with (ROOT / "data" / "microbench-published.csv").open(newline="") as table:
