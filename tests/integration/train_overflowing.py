@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, sys.argv.pop(1))
 
 import tensor_parallel  # noqa: E402
+import torch.distributed as dist  # noqa: E402
 import train  # noqa: E402
 
 split = tensor_parallel.split
@@ -23,7 +24,7 @@ def split_and_overflow(model, group, heads):
         steps.append(gradient)
         return gradient * float("inf") if len(steps) == 2 else gradient
 
-    if train.dist.get_rank() + 1 == train.dist.get_world_size():
+    if dist.get_rank() + 1 == dist.get_world_size():
         model.layers[0].up.weight.register_hook(overflow)
 
 

@@ -308,7 +308,7 @@ def row(
 def line(each: Dict[str, Any]) -> str:
     """Return one measurement as text."""
     shape = ["%s=%s" % pair for pair in each["shape"].items()]
-    figure = each["reason"]["code"]
+    figure = each["reason"]["code"] if each["reason"] else ""
     if each["seconds"]:
         figure = "%.3f us" % (each["seconds"] * 1e6)
         for rate, unit in ((each["tflops"], "TFLOP/s"), (each["gbytes_per_second"], "GB/s")):
