@@ -308,7 +308,7 @@ class Node:
                     # Of an operation that only has to be launched: how many in a second.
                     rate = each["tflops"] or each["gbytes_per_second"] or 1 / each["seconds"]
                     rates[name] = max(rate, rates.get(name, 0))
-                elif not each["reason"].startswith("not available"):
+                elif each["reason"]["code"] != "microbench.no-fp8":
                     line["problems"][part] = {
                         "code": "acceptance.out-of-memory", "values": {"quantity": name},
                     }  # fmt: skip
