@@ -180,13 +180,12 @@ def release(tmp_path_factory):
         tar.add(folder / "openmpi-4.0.0", "openmpi-4.0.0")
     # Compilers take a minute to install, and have nothing to do here.
     NODES.ssh("NODE1", "for tool in g++ gcc perl; do ln -sf /bin/true /usr/local/bin/$tool; done")
-    yield {
+    return {
         "openmpi_source": "build",
         "openmpi_version": "4.0.0",
         "openmpi_tarball": str(tarball),
         "openmpi_tarball_sha256": hashlib.sha256(tarball.read_bytes()).hexdigest(),
     }
-    NODES.ssh("NODE1", "rm /usr/local/bin/g++ /usr/local/bin/gcc /usr/local/bin/perl")
 
 
 def test_another_tarball_than_the_known_one_is_refused(release):
