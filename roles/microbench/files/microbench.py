@@ -160,8 +160,9 @@ def vector(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterat
 def memory(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
     """Yield the points of the copies, of the sizes that have some."""
     for n in size.get("memory", ()):
-        a = torch.zeros(n, device=device)
-        names = {"a": a, "b": torch.empty_like(a), "c": torch.zeros_like(a)}
+        # Zeros that nobody wrote would all be one page of a processor's memory, and come from the cache.
+        a = torch.ones(n, device=device)
+        names = {"a": a, "b": torch.ones_like(a), "c": torch.ones_like(a)}
         yield "memory", "copy", {"n": n}, 0, 8 * n, "b.copy_(a)", names
         yield "memory", "triad", {"n": n}, 0, 12 * n, "torch.add(a, c, alpha=3.0, out=b)", names
         if device.type == "cuda":

@@ -19,7 +19,9 @@ PERIOD = 10_000
 """Microseconds in which a node gets its share: with a longer period short operations run unhindered."""
 MARK = "SCALEBOOK_PLANTED"
 BUSY = ("exec", "--detach", "--env", f"{MARK}=1")
-QUEUE = ("burst", "256kb", "latency", "50ms")
+BURST = ("burst", "256kb", "cburst", "256kb")
+HEALTHY = "1:2"
+"""The class of what no filter takes to another one."""
 
 
 class Planted(NamedTuple):
@@ -30,15 +32,15 @@ class Planted(NamedTuple):
 
 
 class Ground:
-    """The nodes with equal shares of the machine's processors, and what is planted on them.
+    """The nodes with a processor and a cable each, and what is planted on them.
 
-    `share` is how much of the processors a node has: with less than its fair share it does not matter to a
-    node whether others compute at the same time.  `slow` is the share of it that a slow node has, `rate`
-    that of a slow link, as tc writes it.
+    As many nodes as the machine has processors can be measured alone at a time; the next ones have the same
+    processors.  `slow` is the share of its processor that a slow node has.  `healthy` and `rate` are the
+    rates of a healthy and of a slow cable, as tc writes them: low enough for the processors.
     """
 
-    def __init__(self, cluster: Cluster, count: int, share: float, slow: float, rate: str) -> None:
-        self.cluster, self.share, self.slow, self.rate = cluster, share, slow, rate
+    def __init__(self, cluster: Cluster, count: int, slow: float, healthy: str, rate: str) -> None:
+        self.cluster, self.slow, self.healthy, self.rate = cluster, slow, healthy, rate
         self.nodes = {f"NODE{number}": NodeView(cluster, number) for number in range(1, count + 1)}
 
     def plant(self, fault: Planted) -> None:
@@ -54,30 +56,50 @@ class Ground:
                     os.kill(pid, signal.SIGKILL)
         for view in views:
             view.refresh()
-            self.limit(view.name, self.share)
-            for words in (self.inside(view.name), ("tc",)):
-                interface = "eth0" if len(words) > 1 else link.find(self.cluster, view.number)
-                run([*words, "qdisc", "del", "dev", interface, "root"], check=False)  # where there is one
+            self.limit(view.name, 1)
+            for end in (self.sending(view.name), self.receiving(view.name)):
+                end("qdisc", "del", "root", check=False)  # where there is one
+                end("qdisc", "add", "root", "handle", "1:", "htb", "default", "2")
+                end("class", "add", "parent", "1:", "classid", HEALTHY, "htb", "rate", self.healthy, *BURST)
 
     def processor_seconds(self) -> float:
         """Return how long the processors have computed for all nodes."""
         return sum(_processor_seconds(view.pid) for view in self.nodes.values())
 
-    def limit(self, node: str, share: float) -> None:
-        """Limit the processor time of a node, in processors."""
-        name = self.cluster.name(self.nodes[node].number)
-        quota = max(1000, int(share * PERIOD))
-        self.cluster.engine("update", "--cpu-period", str(PERIOD), "--cpu-quota", str(quota), name)
+    def groups(self) -> list[list[str]]:
+        """Return the nodes that do not share a processor, in groups."""
+        names, at_once = [*self.nodes], os.cpu_count() or 1
+        return [names[first : first + at_once] for first in range(0, len(names), at_once)]
 
-    def inside(self, node: str) -> tuple[str, ...]:
-        """Return the words before the options of tc in the network of a node."""
-        return "nsenter", "-t", str(self.nodes[node].pid), "-n", "tc"
+    def limit(self, node: str, share: float) -> None:
+        """Give a node a share of its processor."""
+        number = self.nodes[node].number
+        processor = (number - 1) % (os.cpu_count() or 1)
+        limits = ("--cpu-period", str(PERIOD), "--cpu-quota", str(int(share * PERIOD)))
+        self.cluster.engine("update", *limits, "--cpuset-cpus", str(processor), self.cluster.name(number))
+
+    def sending(self, node: str) -> Callable[..., object]:
+        """Return what calls tc for the node's end of its cable."""
+        return self.tc("eth0", "nsenter", "-t", str(self.nodes[node].pid), "-n")
+
+    def receiving(self, node: str) -> Callable[..., object]:
+        """Return what calls tc for the other end of the node's cable."""
+        return self.tc(link.find(self.cluster, self.nodes[node].number))
+
+    @staticmethod
+    def tc(interface: str, *before: str) -> Callable[..., object]:
+        """Return what calls tc for an interface, with the words of an object, of what is done, and others."""
+
+        def call(what: str, done: str, *words: str, check: bool = True) -> object:
+            return run([*before, "tc", what, done, "dev", interface, *words], check=check)
+
+        return call
 
     # -- the kinds ---------------------------------------------------------------------------------
 
     def slow_node(self, node: str) -> None:
-        """Take a share of its processor time from the node, as cpulimit does."""
-        self.limit(node, self.share * self.slow)
+        """Give the node a share of its processor only, as cpulimit does."""
+        self.limit(node, self.slow)
 
     def taken_core(self, node: str) -> None:
         """Start a process that computes for ever; it gets as much of the node's time as what is measured."""
@@ -87,25 +109,18 @@ class Ground:
 
     def slow_outgoing(self, node: str) -> None:
         """Limit what the node sends."""
-        run([*self.inside(node), "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", self.rate, *QUEUE])
+        self.sending(node)("class", "change", "classid", HEALTHY, "htb", "rate", self.rate, *BURST)
 
     def slow_incoming(self, node: str) -> None:
         """Limit what the node receives, at the other end of its cable."""
-        interface = link.find(self.cluster, self.nodes[node].number)
-        run(["tc", "qdisc", "replace", "dev", interface, "root", "tbf", "rate", self.rate, *QUEUE])
+        self.receiving(node)("class", "change", "classid", HEALTHY, "htb", "rate", self.rate, *BURST)
 
     def slow_direction(self, source: str, target: str) -> None:
         """Limit what one node sends to another one."""
-        on, address = ("dev", "eth0"), self.cluster.address(self.nodes[target].number)
-        for words in (
-            ("qdisc", "replace", *on, "root", "handle", "1:", "htb"),  # what has no class is not limited
-            ("class", "replace", *on, "parent", "1:", "classid", "1:1", "htb", "rate", self.rate),
-            (
-                *("filter", "replace", *on, "parent", "1:", "protocol", "ip", "prio", "1"),
-                *("u32", "match", "ip", "dst", f"{address}/32", "flowid", "1:1"),
-            ),
-        ):
-            run([*self.inside(source), *words])
+        tc, address = self.sending(source), self.cluster.address(self.nodes[target].number)
+        tc("class", "add", "parent", "1:", "classid", "1:1", "htb", "rate", self.rate, *BURST)
+        match = ("u32", "match", "ip", "dst", f"{address}/32", "flowid", "1:1")
+        tc("filter", "add", "parent", "1:", "protocol", "ip", "prio", "1", *match)
 
     def slow_link(self, one: str, other: str) -> None:
         """Limit what two nodes send each other."""
