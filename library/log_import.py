@@ -48,6 +48,11 @@ options:
       - Logs of the same size always get one, since the report counts logs with the same content once.
     type: bool
     default: false
+  report_language:
+    description: Language of what the terminal shows.
+    type: str
+    choices: [en, zh]
+    default: en
 attributes:
   check_mode:
     support: full

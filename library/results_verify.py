@@ -31,6 +31,11 @@ options:
       - A file of keys that may sign, as the manual of C(ssh-keygen) says. An archive that none of them
         signed is refused.
     type: path
+  report_language:
+    description: Language of what the terminal shows.
+    type: str
+    choices: [en, zh]
+    default: en
 attributes:
   check_mode:
     support: full

@@ -9,15 +9,15 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import import_fix, message
 from ansible.module_utils.scalebook.pages.catalogue import in_words
-from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 
-def summary(result: Mapping[str, Any], logs: str, records_changed: bool) -> str:
+def summary(result: Mapping[str, Any], logs: str, records_changed: bool, wording: Wording = ENGLISH) -> str:
     """Return what the terminal shows of an import."""
-    counts, _ = result["counts"], ENGLISH
+    counts, _ = result["counts"], wording
     head = _("terminal.valid-logs", count=counts.get("ok", 0), of=sum(counts.values()), logs=logs)
     lines = []
     for each in result["refused"]:
@@ -31,6 +31,7 @@ def summary(result: Mapping[str, Any], logs: str, records_changed: bool) -> str:
 
 def import_logs(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the records of the logs; module log_import describes its options and result."""
+    wording = Wording(params["report_language"])
     try:
         result = import_tree(
             params["logs"],
@@ -45,9 +46,9 @@ def import_logs(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     except TreeError as error:
         if not error.example:
             raise
-        example = ENGLISH.tell(
+        example = wording.tell(
             message("import.unread", path=error.example["path"], why=error.example["reason"])
         )
         raise ValueError(f"{error}; {example}") from None
-    display = summary(result, params["logs"], write)
+    display = summary(result, params["logs"], write, wording)
     return {**in_words(result), "display": display, "out": params["out"]}

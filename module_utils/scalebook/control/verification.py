@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import JobReport
 from ansible.module_utils.scalebook.judge.campaign import message_of
-from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted_records, read_source
@@ -23,17 +22,21 @@ from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 
 def verify(params: Mapping[str, Any]) -> dict[str, Any]:
     """Compare the files of a campaign; module results_verify describes its options and result."""
-    source = open_results(Path(params["path"]))
-    signed = _signer(source, params["allowed_signers"] or "")
+    source, wording = open_results(Path(params["path"])), Wording(params["report_language"])
+    signed = _signer(source, params["allowed_signers"] or "", wording)
     count, problems = check_files(source, params["path"])
     checked_files: list[dict[str, Any]] = [
-        {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
+        {**problem, "row": _row(problem["run"], wording), "sentence": wording.tell(message_of(problem))}
+        for problem in problems
     ]
-    read, notes, differ = _read_again(source, workloads_of(params["workloads"]))
-    checked_files += [{**each, **_row(each["run"])} for each in differ]
-    lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in checked_files]
-    good = [ENGLISH("terminal.unchanged", count=count)]
-    good += [ENGLISH("terminal.logs-agree", runs=ENGLISH.count(read, "run"))] if read else []
+    read, notes, differ = _read_again(source, workloads_of(params["workloads"]), wording)
+    checked_files += [{**each, "row": _row(each["run"], wording)} for each in differ]
+    lines = [
+        clean(wording("terminal.problem", what=each.pop("sentence"), row=each["row"]))
+        for each in checked_files
+    ]
+    good = [wording("terminal.unchanged", count=count)]
+    good += [wording("terminal.logs-agree", runs=wording.count(read, "run"))] if read else []
     return {
         "changed": False,
         "problems": checked_files,
@@ -41,10 +44,10 @@ def verify(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _signer(source: Source, allowed: str) -> list[str]:
+def _signer(source: Source, allowed: str, wording: Wording) -> list[str]:
     """Return who signed the archive; nothing of a directory, which has no signature."""
     if isinstance(source, ArchiveSource):
-        return [clean(signature.signer(source.archive, allowed))]
+        return [wording.tell(signature.signer(source.archive, allowed))]
     if allowed:
         raise ValueError(
             f"allowed_signers={allowed}: {source.top} is not an archive; only archives are signed"
@@ -52,16 +55,17 @@ def _signer(source: Source, allowed: str) -> list[str]:
     return []
 
 
-def _row(run: str) -> dict[str, str]:
+def _row(run: str, wording: Wording) -> str:
     case, _, repeat = run.removeprefix("runs/").partition("/")
-    of_case = ENGLISH("terminal.row", case=case, repeat=repeat)
-    return {"row": of_case if case else ENGLISH("terminal.directory")}
+    return wording("terminal.row", case=case, repeat=repeat) if case else wording("terminal.directory")
 
 
-def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], list[dict[str, Any]]]:
+def _read_again(
+    source: Source, workloads: Workloads, wording: Wording
+) -> tuple[int, list[str], list[dict[str, Any]]]:
     """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
     campaign = read_source(source)
-    _ = ENGLISH
+    _ = wording
     whys = [_.tell(what) for what in campaign.unreadable] + [
         _("terminal.repeat", case=run["case"], repeat=run["repeat"], why=_.tell(run["reason"] or ""))
         for run in campaign.runs

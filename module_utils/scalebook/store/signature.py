@@ -12,6 +12,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from ansible.module_utils.scalebook.contracts import Message, message
+
 NAMESPACE = "scalebook"
 """A signature for another purpose, such as a commit, does not count for an archive."""
 SECONDS = 60
@@ -36,8 +38,8 @@ def sign(archive: Path, key: str) -> bytes:
     return process.stdout
 
 
-def signer(archive: Path, allowed: str = "") -> str:
-    """Return a sentence on who signed an archive; raise SignatureError where the signature does not hold.
+def signer(archive: Path, allowed: str = "") -> Message:
+    """Return who signed an archive; raise SignatureError where the signature does not hold.
 
     `allowed` is the file that lists whose keys count, as ssh-keygen describes it: with it an archive that
     none of them signed is refused too.
@@ -48,20 +50,18 @@ def signer(archive: Path, allowed: str = "") -> str:
             raise SignatureError(
                 f"allowed_signers={allowed}: nobody signed {archive}, there is no {own.name}"
             )
-        return (
-            f"Nobody signed it: there is no {own.name}. Its checksums find accidents, not who computed them."
-        )
+        return message("signature.none", file=own.name)
     options = ("-n", NAMESPACE, "-s", str(own))
     if not allowed:
         process = _ssh_keygen(archive, "check-novalidate", *options)
         _check(process, archive, own)
-        return f"{_first(process)}. Whose key that is, allowed_signers=FILE tells."
+        return message("signature.of-a-key", said=_first(process))
     principals = _ssh_keygen(archive, "find-principals", "-s", str(own), "-f", allowed)
     if principals.returncode:
         raise SignatureError(f"allowed_signers={allowed}: none of them signed {archive}: {_last(principals)}")
     process = _ssh_keygen(archive, "verify", *options, "-f", allowed, "-I", _first(principals))
     _check(process, archive, own)
-    return f"{_first(process)}."
+    return message("signature.of-a-signer", said=_first(process))
 
 
 def _check(process: subprocess.CompletedProcess[bytes], archive: Path, own: Path) -> None:

@@ -110,6 +110,8 @@ def test_logic_in_a_module_is_found(code):
         ("speedup_report", "report_language", LANGUAGES),
         ("results_index", "report_language", LANGUAGES),
         ("microbench_report", "report_language", LANGUAGES),
+        ("results_verify", "report_language", LANGUAGES),
+        ("log_import", "report_language", LANGUAGES),
         ("speedup_report", "reading", READINGS),
     ],
 )

@@ -39,6 +39,12 @@ def test_a_log_of_another_workload_says_which_one_reads_it(tree):
     assert result["refused"][0]["reason"].endswith("; workload=tf2_bert reads it")
 
 
+def test_the_terminal_shows_an_import_in_the_language_that_was_asked_for(tree):
+    first, *others = run(**tree, report_language="zh")["display"].splitlines()
+    assert first == f"{tree['logs']} 中的 2 个日志有 1 个有效"
+    assert others == ["bz64/1n1g/bert_b64_fp32_2.log 为空，需要到第 120 步"]
+
+
 def test_check_mode_counts_and_writes_nothing(tree, tmp_path):
     result = run(**tree, check=True)
     assert result["counts"] == {"ok": 1, "incomplete": 1}

@@ -109,6 +109,13 @@ def test_what_the_logs_and_readings_do_not_give_is_named(top, how, said):
     assert said.replace("7e7", "'mean': 70000000.0") in verify(top)["display"]
 
 
+def test_what_the_terminal_shows_has_the_language_that_was_asked_for(top):
+    assert verify(top, report_language="zh")["display"].endswith("由 6 次运行的日志可得出记录中的数值。")
+    change(top, faster)
+    lines = verify(top, report_language="zh")["display"].splitlines()
+    assert all("按日志则为" in line and line.endswith("第 1 次）") for line in lines), lines
+
+
 def test_a_log_that_is_gone_is_named(top):
     min(top.glob("runs/*/*/NODE1.log")).unlink()
     display = verify(top)["display"]
@@ -173,8 +180,10 @@ def pack(top, **more):
 
 
 def test_an_archive_that_nobody_signed_says_so(top):
-    result = verify(pack(top))
+    archive = pack(top)
+    result = verify(archive)
     assert "Nobody signed it: there is no night1.tar.xz.sig." in result["display"]
+    assert "无人签名：没有 night1.tar.xz.sig。" in verify(archive, report_language="zh")["display"]
 
 
 def test_a_signed_archive_names_who_signed_it(top, keys):
