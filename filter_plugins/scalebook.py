@@ -22,7 +22,6 @@ from ansible.module_utils.scalebook.launch import container, jobs, lock_holder, 
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
 from ansible.module_utils.scalebook.launch.mpijob import Manifest, manifest  # noqa: E402
 from ansible.module_utils.scalebook.launch.srun import step_command  # noqa: E402
-from ansible.module_utils.scalebook.pages.catalogue import in_words  # noqa: E402
 from ansible.module_utils.scalebook.places import ROOT, roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.plan import (  # noqa: E402
     allocation,
@@ -36,6 +35,7 @@ from ansible.module_utils.scalebook.plan.one_case import one_case  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import driver, interpreters, packages, systems  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
+from ansible.module_utils.scalebook.report.plan_lines import why_nothing_runs  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
@@ -111,7 +111,7 @@ def case_of(parameters: Mapping[str, Any], declarations: Mapping[str, Any], topo
     """See one_case; `declarations` are those of the workloads by name."""
     workloads = {name: Workload.from_data(each) for name, each in declarations.items()}
     try:
-        return one_case(parameters, workloads, topology, in_words)
+        return one_case(parameters, workloads, topology, why_nothing_runs)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 

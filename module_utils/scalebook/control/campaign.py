@@ -16,10 +16,10 @@ from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch import lock_file
 from ansible.module_utils.scalebook.launch.jobs import make_jobs, start_command, too_long
 from ansible.module_utils.scalebook.launch.results_lock import claim
-from ansible.module_utils.scalebook.pages.catalogue import in_words
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.plan import continued
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
-from ansible.module_utils.scalebook.plan.matrix import describe, describe_devices, plan, why_nothing_runs
+from ansible.module_utils.scalebook.plan.matrix import plan
 from ansible.module_utils.scalebook.plan.placement import members
 from ansible.module_utils.scalebook.plan.resume import (
     RUNS,
@@ -30,6 +30,7 @@ from ansible.module_utils.scalebook.plan.resume import (
     set_aside,
     statuses,
 )
+from ansible.module_utils.scalebook.report.plan_lines import describe, describe_devices, why_nothing_runs
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 
@@ -66,18 +67,21 @@ def launch_command(
     workload: Workload,
     nodes: Sequence[Node],
     launch: Mapping[str, Any],
+    wording: Wording,
 ) -> str:
-    """Return the command that starts the first run of `case`, as text."""
+    """Return a line with the command that starts the first run of `case`."""
     case_nodes = members(case, nodes)
     jobs = make_jobs(case, 1, planned["campaign"], case_nodes, int(launch["port"]))
     words = start_command(launch, jobs, case_nodes, case, workload)
     problem = too_long(words, jobs[0]["env"])
-    return shlex.join(words) + (f"\n  It cannot be started: {problem}. Use fewer nodes." if problem else "")
+    line = wording("plan.launch", label=case["label"], command=shlex.join(words))
+    return line + (f"\n{wording('plan.not-started', why=problem)}" if problem else "")
 
 
 def make_plan(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Plan a campaign, and return what is left to run; module campaign_plan describes options and result."""
     results, force = Path(params["results"]), params["parameters"]["force"]
+    wording = Wording(params["parameters"]["report_language"])
 
     def searched(campaign: str, case: str) -> Outcome | None:
         result = outcome(results / campaign, case, 1, SEARCH)
@@ -100,7 +104,7 @@ def make_plan(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     machines = continued.check_machines(directory, planned)
     search = search_runs(planned)
     if params["write"] and not planned["cases"] and not search:
-        raise ValueError(why_nothing_runs(in_words(planned)))
+        raise ValueError(why_nothing_runs(planned, wording))
     cases = {case["name"]: case for case in planned["cases"]}
     status_of = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
     good_runs = {run for run, status in status_of.items() if status == "ok"}
@@ -118,11 +122,11 @@ def make_plan(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         if (run["case"], run["repeat"]) not in good_runs | oom
     ]
     changed, lock = False, ""
-    devices = describe_devices(params["device"], params["nodes"], params["hardware"])
+    devices = describe_devices(params["device"], params["nodes"], params["hardware"], wording)
     notes = continued.remarks(results, planned, len(good_runs))
     in_allocation = bool(params["launch"].get("allocation"))
     took = earlier_seconds(results, cases) if in_allocation or not params["write"] else None
-    display = describe(in_words(planned), good_runs, took, devices, notes)
+    display = describe(planned, good_runs, took, devices, notes, wording)
     planned["machines"] = machines
     if params["write"]:
         try:
@@ -139,8 +143,8 @@ def make_plan(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     if (search or pending) and params["launch"] and not (write and params["write"]):
         case = (search + pending)[0]["case"]
         workload = workloads[case["workload"]]
-        launched = launch_command(planned, case, workload, params["nodes"], params["launch"])
-        display += f"\n  launch of {case['label']}: {launched}"
+        launched = launch_command(planned, case, workload, params["nodes"], params["launch"], wording)
+        display += f"\n{launched}"
     return {
         "changed": changed,
         "lock": lock,

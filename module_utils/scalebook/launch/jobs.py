@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Node, NodeJob
+from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Message, Node, NodeJob, message
 from ansible.module_utils.scalebook.launch.srun import step_command
 from ansible.module_utils.scalebook.workload import Workload
 
@@ -155,20 +155,20 @@ ARGUMENTS = 2 << 20
 """Bytes that all arguments of a program have together, with the usual limit for the stack of 8 MB."""
 
 
-def too_long(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return why Linux would not start `command`, or a node's part with this `environment`; "" if it does.
+def too_long(command: Sequence[str], environment: Mapping[str, str]) -> Message | None:
+    """Return why Linux would not start `command`, or a node's part with this `environment`; None if it does.
 
     The list of srun's nodes may be longer than an argument: run_job then puts it into a file.
     """
     arguments = [word for word in command if not word.startswith("--nodelist=")]
     values = [f"{name}={value}" for name, value in environment.items()]
-    for what, words in (("argument", arguments), ("variable of the environment", values)):
+    for what, words in (("argument", arguments), ("variable", values)):
         sizes = [len(word.encode(errors="surrogateescape")) + 1 for word in words]
         if max(sizes, default=0) > ARGUMENT:
-            return f"its longest {what} has {max(sizes):,} bytes, Linux allows {ARGUMENT:,}"
+            return message(f"launch.long-{what}", size=max(sizes), limit=ARGUMENT)
         if sum(sizes) + 8 * len(sizes) > ARGUMENTS - ARGUMENT:  # what is left is for other variables
-            return f"its {what}s have {sum(sizes):,} bytes, Linux allows {ARGUMENTS - ARGUMENT:,}"
-    return ""
+            return message(f"launch.many-{what}s", size=sum(sizes), limit=ARGUMENTS - ARGUMENT)
+    return None
 
 
 def text_of(value: Any) -> str:

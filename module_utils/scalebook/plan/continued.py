@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from ansible.module_utils.scalebook.contracts import MachineIdentity, Plan, Record
+from ansible.module_utils.scalebook.contracts import MachineIdentity, Message, Plan, Record, message
 from ansible.module_utils.scalebook.machines import DIFFERENCES, difference, digest, lasts
 from ansible.module_utils.scalebook.plan.resume import RUNS, SEARCH, ResumeError, read_object
 
@@ -60,24 +60,18 @@ def check_machines(directory: Path, planned: Plan) -> dict[str, MachineIdentity]
     return {**now, **then} if any(map(lasts, then.values())) else {**then, **now}
 
 
-def remarks(results: Path, planned: Plan, measured: int) -> list[str]:
+def remarks(results: Path, planned: Plan, measured: int) -> list[Message]:
     """Return what a user should know of the name of a campaign and of the machines behind it."""
     campaign, now = planned["campaign"], planned["machines"]
     earlier = "" if planned["parameters"].get("campaign") else campaign.rpartition("-")[0]
     if not _any_machine(now):
         if measured:
-            return ["no node was asked: what is measured counts if the same machines are still its nodes"]
-        name = "the name gets a digest of the machines, and " if earlier else ""
-        return [f"no node was asked: {name}--check says whether the software is installed"]
+            return [message("plan.not-asked-measured")]
+        return [message("plan.not-asked-unnamed" if earlier else "plan.not-asked")]
     if _is_old(results / campaign):
-        return [
-            "the runs so far do not name their machines: these were not started again since, so they count"
-        ]
+        return [message("plan.machines-unnamed")]
     if earlier and not (results / campaign).exists() and _is_old(results / earlier):
-        return [
-            f"campaign={earlier} has the same cases, but its runs do not name their machines, so this is "
-            f"another campaign; report.yml -e campaign={earlier} reports on that one"
-        ]
+        return [message("plan.another-campaign", name=earlier)]
     return []
 
 

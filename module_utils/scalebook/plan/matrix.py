@@ -8,15 +8,13 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import (
-    BASELINE,
     PLAN_SCHEMA,
     BatchSearch,
     Case,
-    Hardware,
     MachineIdentity,
     Message,
     Node,
@@ -159,118 +157,6 @@ def _with_largest_batches(
 
 def _no_largest(search: BatchSearch) -> Message:
     return message("skipped.no-largest", why=search["reason"])
-
-
-def describe(
-    plan: Plan,
-    finished_runs: Iterable[tuple[str, int]] = (),
-    seconds: Mapping[str, float] | None = None,
-    devices: str = "",
-    notes: Sequence[str] = (),
-) -> str:
-    """Return the plan, whose reasons are in words, as plain text.
-
-    `finished_runs` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took
-    before, `devices` what describe_devices returns.
-    """
-    finished = set(finished_runs)
-    pending = [run for run in plan["runs"] if (run["case"], run["repeat"]) not in finished]
-    measured = len(plan["runs"]) - len(pending)
-    cases, repeats = plan["cases"], plan["repeats"]
-    searching = [search for search in plan["searches"] if search["next"]]
-    count = len(cases) + sum(len(search["points"]) for search in searching)
-    all_cases = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
-    named = _names_shown(all_cases)
-    lines = [
-        f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
-        f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
-    ]
-    if devices and all_cases:
-        models = dict.fromkeys(each["model"] for each in all_cases)
-        lines.append(f"  {devices}, model {', '.join(models)}")
-    for search in plan["searches"]:
-        lines.append(f"  search {_row(search, ','.join(search['points']), named)}  {_standing(search)}")
-    for case in cases:
-        have = sum((case["name"], repeat) in finished for repeat in range(1, repeats + 1))
-        lines.append(
-            f"  run   {_row(case, case['label'], named)}  global batch {case['global_batch']}"
-            + (f"  ({have} of {repeats} measured)" if have else "")
-        )
-    reasons: dict[tuple[str, str], list[Case]] = {}
-    for entry in plan["skipped"]:
-        reason = str(entry["reason"])
-        reasons.setdefault((_row(entry["case"], "", named), reason), []).append(entry["case"])
-    for (_, reason), same in reasons.items():
-        labels = ",".join(case["label"] for case in same)
-        lines.append(f"  skip  {_row(same[0], labels, named)}  {reason}")
-    planned_labels = {case["label"] for case in cases} | {
-        label for each in searching for label in each["points"]
-    }
-    if planned_labels and BASELINE not in planned_labels:
-        notes = [f"{BASELINE} is not in the plan, so speedups will be n/a", *notes]
-    lines += [f"  note: {note}" for note in notes]
-    if pending and seconds is not None:
-        lines.append(f"  {_estimate([run['case'] for run in pending], seconds)}")
-    return "\n".join(lines)
-
-
-def describe_devices(device: str, nodes: Sequence[Node], hardware: Sequence[Hardware] = ()) -> str:
-    """Return what the nodes compute with, such as `device gpu (4 × NVIDIA H200 per node)`.
-
-    `hardware` is that of the nodes, none where nobody asked them.
-    """
-    counts = " or ".join(dict.fromkeys(str(node["slots"]) for node in nodes))
-    if device == "cpu":
-        return f"device cpu ({counts} worker{'' if counts == '1' else 's'} per node)"
-    names = dict.fromkeys(gpu["name"] for entry in hardware for gpu in entry.get("gpus") or ())
-    shared = len(nodes) > len({node["machine"] for node in nodes})
-    return f"device {device} ({counts} × {' or '.join(names) or 'GPU'} per {'machine' if shared else 'node'})"
-
-
-def why_nothing_runs(plan: Plan) -> str:
-    """Return why a plan, whose reasons are in words, has no runs."""
-    reasons = dict.fromkeys(f"{entry['case']['workload']}: {entry['reason']}" for entry in plan["skipped"])
-    return f"There is nothing to run. {'. '.join(reasons)}."
-
-
-def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
-    known_seconds = [seconds[name] for name in pending if name in seconds]
-    if not known_seconds:
-        return "estimate: none, no run of these cases has been measured before"
-    minutes = sum(known_seconds) / 60
-    length = f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
-    rest = len(pending) - len(known_seconds)
-    unknown = f"; {_many(rest, 'more run')} without an earlier one" if rest else ""
-    return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
-
-
-def _names_shown(entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return which of `workload` and `model` tell these cases apart: models are those of one workload."""
-    models = {(each["workload"], each["model"]) for each in entries}
-    workloads = {workload for workload, _ in models}
-    return ("workload",) * (len(workloads) > 1) + ("model",) * (len(models) > len(workloads))
-
-
-def _row(case: Case | BatchSearch, label: str, named: Collection[str]) -> str:
-    name = f"{case['workload']:<12} " if "workload" in named else ""
-    name += f"{case['model']:<5} " if "model" in named else ""
-    return f"{name}{label:>7}  b{case.get('bsz', MAX):<4} {case['dtype']}{' xla' if case['xla'] else ''}"
-
-
-def _standing(search: BatchSearch) -> str:
-    """Return in words where a search stands."""
-    trials = f"{_many(len(search['trials']), 'short run')} made"
-    if search["next"]:
-        each = " at each of them" if len(search["points"]) > 1 else ""
-        return (
-            f"the largest batch: from {search['first']} on doubled, then in steps of {largest_batch.STEP}, "
-            f"at most {_many(search['limit'], 'short run')}{each} (bsz_max_runs); {trials}"
-        )
-    if not search["largest"]:
-        return f"no answer, {trials}"
-    above = f", {search['failed']} ran out of memory at {search['failed_at']}" if search["failed"] else ""
-    reason = f"; {search['reason']}" if search["reason"] else ""
-    return f"the largest batch is {search['largest']}{above}; {trials}{reason}"
 
 
 def _check_counts(parameters: Mapping[str, Any], count: int, slots: int) -> None:
@@ -453,7 +339,3 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
         *(["container"] if image else []),
     ]
     return "-".join(words)[:80] + "-" + digest
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Case, Node
-from ansible.module_utils.scalebook.plan.matrix import plan, why_nothing_runs
+from ansible.module_utils.scalebook.contracts import Case, Node, Plan
+from ansible.module_utils.scalebook.plan.matrix import plan
 from ansible.module_utils.scalebook.plan.parameters import ParameterError, as_topology, parts
 from ansible.module_utils.scalebook.workload import Workloads
 
@@ -17,11 +17,11 @@ def one_case(
     parameters: Mapping[str, Any],
     workloads: Workloads,
     topology: str,
-    in_words: Callable[[Any], Any] = lambda planned: planned,
+    why_nothing_runs: Callable[[Plan], str],
 ) -> Case:
     """Return the only case of `parameters` at a topology, or raise ParameterError.
 
-    Each node is a machine of its own. `in_words` puts the reasons why there is no case into words.
+    Each node is a machine of its own. `why_nothing_runs` says why a plan has no case.
     """
     count, gpus = parts(as_topology("topology", topology))
     nodes: list[Node] = [
@@ -33,7 +33,7 @@ def one_case(
     if planned["searches"]:
         raise ParameterError("bsz=max: a manifest is for one case. Fix: --bsz with a number")
     if not planned["cases"]:
-        raise ParameterError(why_nothing_runs(in_words(planned)))
+        raise ParameterError(why_nothing_runs(planned))
     case, *more = planned["cases"]
     if more:
         names = ", ".join(each["name"] for each in planned["cases"])

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.launch.mpijob import manifest
 from ansible.module_utils.scalebook.plan.one_case import one_case
 from ansible.module_utils.scalebook.plan.parameters import ParameterError
 from ansible.module_utils.scalebook.read.import_dlperf import _FILE
+from ansible.module_utils.scalebook.report.plan_lines import why_nothing_runs
 from cases import case, read_parameters
 from declared import workload
 from imports import DATA, import_log, rate
@@ -182,7 +183,7 @@ def test_the_log_of_a_launcher_is_read():
 
 def test_a_case_needs_no_inventory_of_as_many_nodes():
     read = read_parameters({"device": "gpu"}, trainer=workload())
-    assert one_case(read, {"trainer": workload()}, "125n8g")["label"] == "125n8g"
+    assert one_case(read, {"trainer": workload()}, "125n8g", why_nothing_runs)["label"] == "125n8g"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_case_needs_no_inventory_of_as_many_nodes():
 def test_what_is_not_one_case_is_refused(given, topology, why):
     read = read_parameters({"device": "gpu", **given}, trainer=workload())
     with pytest.raises(ParameterError, match=re.escape(why)):
-        one_case(read, {"trainer": workload()}, topology)
+        one_case(read, {"trainer": workload()}, topology, why_nothing_runs)
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,8 @@ def test_a_plan_that_asks_no_node_knows_the_campaign_by_the_names_of_its_nodes(s
     shown = start(site(1, 2), asked=False, write=False)
     assert (shown["campaign"], shown["measured"]) == (made["campaign"], 2)
     assert "no node was asked" in shown["display"]
+    chinese = start(site(1, 2), {**TWO, "report_language": "zh"}, asked=False, write=False)["display"]
+    assert "  注意：没有查询任何节点：如果节点仍是原来的机器，已测的结果就有效" in chinese.splitlines()
 
 
 def test_a_plan_that_asks_no_node_counts_nothing_of_two_campaigns_on_nodes_of_these_names(start):

@@ -4,8 +4,8 @@
 
 import pytest
 from ansible.module_utils.scalebook.plan.largest_batch import STEPS, Outcome, bounds, next_batch, search
-from ansible.module_utils.scalebook.plan.matrix import describe, why_nothing_runs
 from ansible.module_utils.scalebook.plan.parameters import LARGEST_BATCH
+from ansible.module_utils.scalebook.report.plan_lines import describe, why_nothing_runs
 from cases import case, cluster, machine, plan, planned
 from declared import with_epoch, workload
 from in_english import in_english

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 from ansible.module_utils.scalebook.contracts import case_name, make_case
 from ansible.module_utils.scalebook.plan import matrix
-from ansible.module_utils.scalebook.plan.matrix import describe, powers_of_two, why_nothing_runs
+from ansible.module_utils.scalebook.plan.matrix import powers_of_two
 from ansible.module_utils.scalebook.plan.parameters import ParameterError
+from ansible.module_utils.scalebook.report.plan_lines import describe, why_nothing_runs
 from cases import cluster, machine, plan, read_parameters
 from declared import with_epoch, with_settings, workload
 from role_files import declaration

@@ -25,7 +25,7 @@ ARROWS = {
     "node": {"launch"},
     "preflight": {"accept"},
     "store": {"judge"},
-    "report": {"accept", "judge", "pages", "store"},
+    "report": {"accept", "judge", "pages", "plan", "preflight", "store"},
     "evaluate": {"judge", "pages", "store"},
 }
 # What a module of the control node does with several packages. No package imports it.

@@ -37,10 +37,8 @@ WRITES_DIGITS = {
     "module_utils/scalebook/flops.py": "a refusal, for who writes a declaration",
     "module_utils/scalebook/judge/flags.py": "thresholds in a page of the documents",
     "module_utils/scalebook/judge/self_reported.py": "as many digits as the framework printed",
-    "module_utils/scalebook/launch/jobs.py": "a refusal, which names a limit of Linux",
     "module_utils/scalebook/limited.py": "a refusal, which names the seconds that were waited",
     "module_utils/scalebook/node/removal.py": "runs on nodes, which have no pages/",
-    "module_utils/scalebook/plan/matrix.py": "the plan, in the output of ansible-playbook",
     "module_utils/scalebook/preflight/judge.py": "the findings, in the output of ansible-playbook",
 }
 """The files outside pages/ that write digits, and for whom."""
