@@ -42,6 +42,11 @@ options:
     type: list
     elements: path
     default: []
+  report_language:
+    description: Language of what the terminal shows.
+    type: str
+    choices: [en, zh]
+    default: en
 attributes:
   check_mode:
     support: full

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import yaml
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.preflight import judge
+from ansible.module_utils.scalebook.report.preflight_lines import spoken
 from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,12 +91,12 @@ class Cluster:
         self.probed[name]["facts"].pop(probe)
         self.probed[name]["failed"][probe] = why
 
-    def findings(self):
+    def findings(self, wording=ENGLISH):
         """Return the findings, each of which has a Chinese sentence, as have what is expected and the fix."""
         judged = judge.judge(self.machines, self.probed, self.limits, self.device)
         assert all(is_chinese(one["message"]) for one in judged)
         assert all(is_chinese(one[key]) for one in judged for key in ("expected", "fix"))
-        return judge.spoken(judged, sentence)
+        return spoken(judged, wording)
 
     def bad(self):
         """Return (check, level, nodes) of what is wrong, sorted."""

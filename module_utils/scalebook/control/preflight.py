@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.preflight import acceptance, judge
 from ansible.module_utils.scalebook.preflight.hosts import room
+from ansible.module_utils.scalebook.report.preflight_lines import describe, refusal, spoken
 
 
 def control_node(path: str | Path) -> dict[str, Any]:
@@ -42,7 +43,8 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     now = datetime.datetime.now(datetime.timezone.utc)
     judged = acceptance.findings(accepted, machines, probed, float(limits["acceptance_days"]), now)
     findings = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
-    spoken = judge.spoken(findings, sentence)
+    wording = Wording(options["report_language"])
+    sentences = spoken(findings, wording)
     seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
     document: judge.Preflight = {
@@ -62,7 +64,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {
         "changed": any(changed),
         "verdict": document["verdict"],
-        "findings": spoken,
-        "refusal": judge.refusal(spoken),
-        "display": judge.describe(spoken, nodes, seconds),
+        "findings": sentences,
+        "refusal": refusal(sentences, wording),
+        "display": describe(sentences, nodes, seconds, wording),
     }

@@ -698,6 +698,18 @@ MESSAGES = {
     "skipped.search-oom": "batch {batch} ran out of memory at {point}",
     #
     # -- preflight: findings of preflight ------------------------------------------------------------
+    "preflight.summary-ok": "Preflight of {nodes} in {seconds:.1f} s: ok",
+    "preflight.summary-warn": "Preflight of {nodes} in {seconds:.1f} s: warnings",
+    "preflight.summary-refuse": "Preflight of {nodes} in {seconds:.1f} s: refused",
+    "preflight.level-ok": "ok",
+    "preflight.level-warn": "warn",
+    "preflight.level-refuse": "refuse",
+    "preflight.expected": "{what}; expected: {expected}",
+    "preflight.fix": "Fix: {fix}",
+    "preflight.failed": "Preflight failed: {nodes}: {what}.",
+    "preflight.cure": "Fix: {fix}.",
+    "preflight.more": "{count} more above.",
+    "preflight.anyway": "To run anyway: -e preflight=false (noted in the report).",
     "preflight.finding": "{nodes}: {check}: {what}",
     "preflight.accepted": "{what} (accepted)",
     "preflight.skipped": "skipped by -e preflight=false",

@@ -564,6 +564,18 @@ MESSAGES = {
     "skipped.search-oom": "batch {batch} 在 {point} 上内存不足",
     #
     # -- preflight: findings of preflight ------------------------------------------------------------
+    "preflight.summary-ok": "预检 {nodes}，用时 {seconds:.1f} 秒：通过",
+    "preflight.summary-warn": "预检 {nodes}，用时 {seconds:.1f} 秒：有警告",
+    "preflight.summary-refuse": "预检 {nodes}，用时 {seconds:.1f} 秒：未通过",
+    "preflight.level-ok": "通过",
+    "preflight.level-warn": "警告",
+    "preflight.level-refuse": "拒绝",
+    "preflight.expected": "{what}；预期：{expected}",
+    "preflight.fix": "解决办法：{fix}",
+    "preflight.failed": "预检未通过：{nodes}：{what}。",
+    "preflight.cure": "解决办法：{fix}。",
+    "preflight.more": "上面另有 {count} 项。",
+    "preflight.anyway": "如仍要运行：-e preflight=false（会记入报告）。",
     "preflight.finding": "{nodes}：{check}：{what}",
     "preflight.accepted": "{what}（已接受）",
     "preflight.skipped": "未做（preflight=false）",

@@ -53,6 +53,11 @@ def aligned(
     return lines
 
 
+def padded(text: str, width: int) -> str:
+    """Return a text with blanks behind it, as many columns of a terminal wide."""
+    return text + " " * (width - _width(text))
+
+
 def _width(text: str) -> int:
     """Return the columns that a terminal needs for a text: a Chinese character takes two."""
     return len(text) + sum(east_asian_width(each) in "WF" for each in text if not each.isascii())

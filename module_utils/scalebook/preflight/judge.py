@@ -7,18 +7,14 @@ The probes are those of module node_probe; nothing here connects to a machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
-from ansible.module_utils.scalebook.contracts import Finding, Message, Node, Statement, message
+from ansible.module_utils.scalebook.contracts import Finding, Node, Statement, message
 from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi, rdma, tuning
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
-from ansible.module_utils.scalebook.text import clean
 
 SCHEMA = 3
-
-Spoken = Mapping[str, Any]
-"""A finding for the terminal: `found`, `expected` and `fix` are sentences."""
 
 
 class CheckedMachine(TypedDict):
@@ -164,54 +160,9 @@ def judge(
     return sorted(merged, key=lambda finding: -LEVELS.index(finding["level"]))
 
 
-def verdict(findings: Iterable[Finding | Spoken]) -> str:
+def verdict(findings: Iterable[Finding]) -> str:
     """Return the worst level of `findings`."""
     return max((one["level"] for one in findings), key=LEVELS.index, default="ok")
-
-
-def refusal(findings: Iterable[Spoken]) -> str:
-    """Return why the campaign is not started, from `spoken` findings; empty where nothing is refused."""
-    refused = [finding for finding in findings if finding["level"] == "refuse"]
-    if not refused:
-        return ""
-    first, more = refused[0], f" {len(refused) - 1} more above." if refused[1:] else ""
-    fix = f" Fix: {first['fix']}." if first["fix"] else ""
-    return (
-        f"Preflight failed: {_names(first['nodes'])}: {first['found'].rstrip('.')}.{fix}{more} "
-        "To run anyway: -e preflight=false (noted in the report)."
-    )
-
-
-def spoken(findings: Iterable[Finding], say: Callable[[Message], str]) -> list[Spoken]:
-    """Return findings with what was found, what is expected and the fix in the words of `say`."""
-    return [
-        {
-            **one,
-            "found": say(one["message"]),
-            "expected": say(one["expected"]),
-            "fix": say(one["fix"]),
-        }
-        for one in findings
-    ]
-
-
-def describe(findings: Sequence[Spoken], nodes: int, seconds: float) -> str:
-    """Return the `spoken` findings as a table for the terminal."""
-    words = {"ok": "ok", "warn": "warnings", "refuse": "refused"}[verdict(findings)]
-    lines = [f"Preflight of {nodes} {'node' if nodes == 1 else 'nodes'} in {seconds:.1f} s: {words}"]
-    bad = [one for one in findings if one["level"] != "ok"]
-    names = [_names(one["nodes"]) for one in bad]
-    widths = max((len(one["check"]) for one in bad), default=0), max(map(len, names), default=0)
-    for one, name in zip(bad, names, strict=True):
-        expected = f"; expected: {one['expected']}" if one["expected"] else ""
-        observed = f"{clean(one['found'])}{expected}"
-        lines.append(f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {observed}")
-        if one["fix"]:
-            lines.append(f"{'':<8}  {'':<{widths[0]}}  {'':<{widths[1]}}  Fix: {one['fix']}")
-    passed = [one["check"] for one in findings if one["level"] == "ok"]
-    if passed:
-        lines.append(f"  ok      {', '.join(passed)}")
-    return "\n".join(lines)
 
 
 def fitness(is_wanted: bool, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,7 +175,7 @@ def fitness(is_wanted: bool, document: Mapping[str, Any]) -> dict[str, Any]:
     if not document:
         return cast(dict[str, Any], message("preflight.not-made"))
     warnings = [
-        message("preflight.finding", nodes=_names(one["nodes"]), check=one["check"], what=_what(one))
+        message("preflight.finding", nodes=names_of(one["nodes"]), check=one["check"], what=_what(one))
         for one in document["findings"]
         if one["level"] == "warn"
     ]
@@ -237,7 +188,8 @@ def _what(one: Mapping[str, Any]) -> Statement:
     return what
 
 
-def _names(nodes: Sequence[str]) -> str:
+def names_of(nodes: Sequence[str]) -> str:
+    """Return the names of nodes, of many the first and the last."""
     return ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]} … {nodes[-1]} ({len(nodes)})"
 
 

@@ -8,8 +8,8 @@ import json
 
 import pytest
 from ansible.module_utils.scalebook.accept import document
-from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.preflight import acceptance, judge
+from ansible.module_utils.scalebook.preflight import acceptance
+from ansible.module_utils.scalebook.report.preflight_lines import spoken
 
 NOW = datetime.datetime(2026, 11, 28, 12, tzinfo=datetime.timezone.utc)
 NODES = ("NODE1", "NODE2", "NODE3", "NODE4")
@@ -41,12 +41,12 @@ def accepted():
 
 
 def reported(accepted, machines=MACHINES, probed=PROBED, days=30):
-    rows = judge.spoken(acceptance.findings(accepted, machines, probed, days, NOW), sentence)
+    rows = spoken(acceptance.findings(accepted, machines, probed, days, NOW))
     return [(each["level"], each["nodes"], each["found"]) for each in rows]
 
 
 def test_a_condemned_node_is_refused_with_its_reason_and_a_fix(accepted):
-    (refused,) = judge.spoken(acceptance.findings(accepted, MACHINES, PROBED, 30, NOW), sentence)
+    (refused,) = spoken(acceptance.findings(accepted, MACHINES, PROBED, 30, NOW))
     assert (refused["level"], refused["nodes"]) == ("refuse", ["NODE3"])
     assert refused["found"] == (
         "acceptance.yml condemned it on 2026-11-20: NODE3 GPU0 trace differs from that of its equals"

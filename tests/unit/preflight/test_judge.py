@@ -7,11 +7,15 @@ import json
 import preflight_report
 import pytest
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.preflight import judge
+from ansible.module_utils.scalebook.report.preflight_lines import describe, refusal
+from chinese import faults
 from preflight_site import Cluster, nodes
 from run_module import call_module
 from sentences import sentences_in
 
+CHINESE = Wording("zh")
 STRAY = {"pid": 4242, "user": "eve", "command": "nc -l 11111", "port": 11111}
 OURS = {"pid": 77, "user": "root", "command": "sh run.sh", "run": "night/1n1g/1"}
 
@@ -319,10 +323,10 @@ def test_a_run_of_another_campaign_is_warned_of_with_its_user():
 
 def test_a_refusal_tells_the_worst_with_its_cure_and_how_many_more():
     cluster = Cluster()
-    assert judge.refusal(cluster.findings()) == ""
+    assert refusal(cluster.findings()) == ""
     cluster["NODE4"]["ours"] = [OURS]
     cluster["NODE2"]["ports"] = [STRAY]
-    said = judge.refusal(cluster.findings())
+    said = refusal(cluster.findings())
     assert said.startswith(
         "Preflight failed: NODE4: night/1n1g/1 has process 77 of root: sh run.sh. Fix: wait "
     )
@@ -468,18 +472,34 @@ def test_every_finding_that_is_not_ok_says_what_is_wanted_and_how():
 def test_the_words_of_a_node_cannot_move_the_cursor():
     cluster = Cluster()
     cluster["NODE2"]["ports"] = [dict(STRAY, command="x\x1b[2J\n\rok  \u202eevil")]
-    table = judge.describe(cluster.findings(), 4, 1.0)
+    table = describe(cluster.findings(), 4, 1.0)
     assert "\x1b" not in table and "\r" not in table and "\u202e" not in table
 
 
 def test_the_table_names_level_check_node_and_cure():
     cluster = Cluster()
     cluster["NODE2"]["ports"] = [STRAY]
-    table = judge.describe(cluster.findings(), 4, 1.84).splitlines()
+    table = describe(cluster.findings(), 4, 1.84).splitlines()
     assert table[0] == "Preflight of 4 nodes in 1.8 s: refused"
     assert table[1].split()[:3] == ["refuse", "port", "NODE2"]
     assert table[2].split()[0] == "Fix:"
     assert table[3].startswith("  ok      reach, login, firewall, selinux, shell, name")
+
+
+def test_the_table_and_the_refusal_have_the_language_that_was_asked_for():
+    cluster = Cluster()
+    assert describe(cluster.findings(CHINESE), 4, 1.84, CHINESE).splitlines()[0] == (
+        "预检 4 个节点，用时 1.8 秒：通过"
+    )
+    cluster["NODE2"]["ports"] = [STRAY]
+    cluster["NODE4"]["ours"] = [OURS]
+    findings = cluster.findings(CHINESE)
+    table = describe(findings, 4, 1.84, CHINESE).splitlines()
+    assert table[0] == "预检 4 个节点，用时 1.8 秒：未通过"
+    assert table[2].split()[0].startswith("解决办法：") and table[-1].startswith("  通过    reach, login")
+    told = refusal(findings, CHINESE)
+    assert told.endswith("上面另有 1 项。如仍要运行：-e preflight=false（会记入报告）。")
+    assert faults([told.replace("sh run.sh", ""), table[0]]) == []
 
 
 # What the machines are asked

@@ -112,6 +112,7 @@ def test_logic_in_a_module_is_found(code):
         ("microbench_report", "report_language", LANGUAGES),
         ("results_verify", "report_language", LANGUAGES),
         ("log_import", "report_language", LANGUAGES),
+        ("preflight_report", "report_language", LANGUAGES),
         ("speedup_report", "reading", READINGS),
     ],
 )

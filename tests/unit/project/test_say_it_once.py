@@ -39,7 +39,6 @@ WRITES_DIGITS = {
     "module_utils/scalebook/judge/self_reported.py": "as many digits as the framework printed",
     "module_utils/scalebook/limited.py": "a refusal, which names the seconds that were waited",
     "module_utils/scalebook/node/removal.py": "runs on nodes, which have no pages/",
-    "module_utils/scalebook/preflight/judge.py": "the findings, in the output of ansible-playbook",
 }
 """The files outside pages/ that write digits, and for whom."""
 
