@@ -95,6 +95,11 @@ options:
     description: The networks that are up on each node, as M(hardware_info) returns them.
     type: dict
     default: {}
+  report_language:
+    description: Language of what the terminal shows; the document is written in each language.
+    type: str
+    choices: [en, zh]
+    default: en
   origin:
     description: The commit and the command, as the filter C(scalebook_origin) returns them.
     type: dict
@@ -138,6 +143,10 @@ left:
   description: Seconds that are left of the burn-in.
   returned: always
   type: float
+begins:
+  description: What the burn-in repeats, and how far an earlier one came; empty without one.
+  returned: always
+  type: str
 progress:
   description: How far the burn-in is, and its worst part; empty without one.
   returned: always

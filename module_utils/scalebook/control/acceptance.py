@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.preflight import burnin, judge
 from ansible.module_utils.scalebook.report import acceptance as pages
 from ansible.module_utils.scalebook.report import acceptance_lines as lines
@@ -103,15 +104,17 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     for node, address in params["addresses"].items():
         acceptance["machines"][node]["address"] = address
     acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    wording = Wording(params["report_language"])
     whole = cast(document.Acceptance, {**acceptance, **params["origin"]})
     changed = write_files(whole, hosts, params, write) or changed
     return {
         "changed": changed,
         "steps": steps,
-        "display": lines.display(acceptance),
-        "refusal": lines.refusal(refusals),
+        "display": lines.display(acceptance, wording),
+        "refusal": lines.refusal(refusals, wording),
         "left": burnin.left(state) if state else 0.0,
-        "progress": lines.progress(summary) if summary else "",
+        "begins": lines.begins(len(nodes), summary, wording) if summary else "",
+        "progress": lines.progress(summary, wording) if summary else "",
     }
 
 

@@ -333,7 +333,7 @@ TABLE = (
     Parameter(
         "report_language",
         "choice",
-        (*_REPORT, "verify", "index", "microbench", "claim"),
+        (*_REPORT, "verify", "index", "microbench", "acceptance", "claim"),
         "language of report.html, report.md, the charts and what the terminal shows",
         default="en",
         choices=("en", "zh"),

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""acceptance.json -> the lines of the terminal, in English, and the commands that take bad nodes out."""
+"""acceptance.json -> the lines of the terminal, and the commands that take bad nodes out."""
 
 from __future__ import annotations
 
@@ -19,44 +19,55 @@ from ansible.module_utils.scalebook.accept.document import (
 )
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
 from ansible.module_utils.scalebook.contracts import Message
-from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.pages.terminal import padded
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
-_ = ENGLISH
+VERDICT = 13
+"""Columns of a verdict on the terminal, with the blank behind it."""
 
 
-def display(acceptance: Acceptance) -> list[str]:
+def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
     """Return the lines at the end: one for each part, of links only those that are not good."""
+    _ = wording
     by_part: dict[str, list[PartFinding]] = {}
     for row in acceptance["findings"]:
         by_part.setdefault(row["part"], []).append(row)
     worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
     lines = [
-        _part(worst[part], part, ", ".join(_.tell(compared(row)) for row in rows))
+        _part(worst[part], part, _.join((_.tell(compared(row)) for row in rows), "parts"), _)
         for part, rows in by_part.items()
         if worst[part] != GOOD
         and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
         or rows[0]["quantity"] not in (LINK, PAIR)
     ]
-    lines += [_part(BAD, each["part"], _.tell(each["reason"])) for each in acceptance["problems"]]
+    lines += [_part(BAD, each["part"], _.tell(each["reason"]), _) for each in acceptance["problems"]]
     for cause in acceptance["faults"]:
         line = _("acceptance.cause", kind=kind_of(cause), nodes=", ".join(cause["nodes"]))
-        lines.append(f"{line} {_('acceptance.one-is-enough')}" if len(cause["nodes"]) > 1 else line)
-    counts = [f"{number} {each}" for each in WORST if (number := [*worst.values()].count(each))]
-    parts = ", ".join(counts) or _("acceptance.none-measured")
+        more = [_("acceptance.one-is-enough")] if len(cause["nodes"]) > 1 else []
+        lines.append(_.join([line, *more], "sentences"))
+    counts = [
+        _("acceptance.count", count=number, verdict=_.name("acceptance", each))
+        for each in WORST
+        if (number := [*worst.values()].count(each))
+    ]
+    parts = _.join(counts, "comma") or _("acceptance.none-measured")
     lines.append(_("acceptance.counts", nodes=len(acceptance["nodes"]), parts=parts))
     lines += map(_.tell, connection_lines(acceptance))
     if acceptance["bad"]:
         lines += [_("acceptance.leave-out", limit=acceptance["limit"]), *drain(acceptance)]
-    return [*lines, *(_of_burnin(acceptance["burnin"]) if acceptance["burnin"] else ())]
+    return [*lines, *(_of_burnin(acceptance["burnin"], _) if acceptance["burnin"] else ())]
 
 
-def _part(verdict: str, part: str, what: str) -> str:
-    return f"{verdict:12} {part}: {what}"
+def _part(verdict: str, part: str, what: str, wording: Wording) -> str:
+    return padded(wording.name("acceptance", verdict), VERDICT) + wording.about(part, what)
 
 
 def drain(acceptance: Acceptance) -> list[str]:
-    """Return the commands that take bad nodes out of a Slurm cluster; nobody runs them but its owner."""
-    return [_drain(node, _.tell(reason)) for node, reason in acceptance["reasons"].items()]
+    """Return the commands that take bad nodes out of a Slurm cluster; nobody runs them but its owner.
+
+    Their reasons are English in every language: Slurm shows them to all users of the cluster.
+    """
+    return [_drain(node, ENGLISH.tell(reason)) for node, reason in acceptance["reasons"].items()]
 
 
 def _drain(node: str, reason: str) -> str:
@@ -64,13 +75,14 @@ def _drain(node: str, reason: str) -> str:
     return f"scontrol update nodename={node} state=drain reason='scalebook: {quoted[:160]}'"
 
 
-def refusal(why: Iterable[Message]) -> str:
+def refusal(why: Iterable[Message], wording: Wording = ENGLISH) -> str:
     """Return why a cluster is not accepted, "" for one that is."""
-    return ". ".join(map(_.tell, why))
+    return wording.join(map(wording.tell, why), "after")
 
 
-def progress(burnin: BurnIn) -> str:
+def progress(burnin: BurnIn, wording: Wording = ENGLISH) -> str:
     """Return a line on how far the burn-in is, and its worst part."""
+    _ = wording
     worst, seconds = burnin["worst"], burnin["hours"] * 3600
     return _(
         "burn-in.progress",
@@ -83,12 +95,19 @@ def progress(burnin: BurnIn) -> str:
     )
 
 
-def _of_burnin(burnin: BurnIn) -> list[str]:
+def begins(nodes: int, burnin: BurnIn, wording: Wording = ENGLISH) -> str:
+    """Return a line on what a burn-in repeats, and how far an earlier one came."""
+    repeats = wording("burn-in.repeats", nodes=wording.count(nodes, "node"), hours=burnin["hours"])
+    return wording.join([repeats, progress(burnin, wording)], "sentences")
+
+
+def _of_burnin(burnin: BurnIn, wording: Wording) -> list[str]:
     """Return what the GPUs reported before a burn-in and after its rounds, and how far it is."""
+    _ = wording
     before = [_("burn-in.before", what=what) for what in burnin["before"]]
     gpus = [
         _("burn-in.gpu", name=name, degrees=gpu["degrees"], errors=gpu["corrected"])
         for name, gpu in burnin["watched"].items()
         if gpu["degrees"] is not None
     ]
-    return [*before, *gpus, progress(burnin)]
+    return [*before, *gpus, progress(burnin, _)]

@@ -42,6 +42,19 @@ def test_of_few_nodes_all_are_measured_again_as_long_as_one_is_open(tmp_path, si
     assert min(count for count, _ in site.asked if count) == 1
 
 
+def test_the_verdicts_on_the_terminal_have_the_language_that_was_asked_for(tmp_path):
+    site = Site(tmp_path, report_language="zh")
+    site.rates["NODE3", "CPU"] = 0.9
+    _, result = site.judged()
+    *verdicts, counts, limit, drained = result["display"]
+    assert [line for line in verdicts if line.startswith("不合格       NODE3 CPU：")], verdicts
+    assert counts == "8 个节点；部件：不合格 1 个、合格 63 个、无参考值 1 个"
+    assert limit == "排除不合格的节点：--limit 'all,!NODE3'"
+    assert drained.startswith("scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy")
+    assert result["refusal"] == "NODE3：不合格；修复这些节点，或将其排除"
+    assert faults([*verdicts, counts, result["refusal"]]) == []
+
+
 def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
     site.rates["NODE3", "CPU"] = 0.9
     made, result = site.judged()

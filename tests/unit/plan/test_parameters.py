@@ -419,7 +419,9 @@ def test_the_command_line_needs_no_ansible():
     assert "--dtype" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("playbook", ["report", "import", "verify", "index", "microbench"])
+@pytest.mark.parametrize(
+    "playbook", ["report", "import", "verify", "index", "microbench", "acceptance", "preflight"]
+)
 def test_every_report_has_a_language_of_the_catalogue(playbook):
     assert given(playbook)["report_language"] == "en"
     assert given(playbook, report_language="zh")["report_language"] == "zh"

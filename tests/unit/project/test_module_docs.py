@@ -113,6 +113,7 @@ def test_logic_in_a_module_is_found(code):
         ("results_verify", "report_language", LANGUAGES),
         ("log_import", "report_language", LANGUAGES),
         ("preflight_report", "report_language", LANGUAGES),
+        ("acceptance_report", "report_language", LANGUAGES),
         ("speedup_report", "reading", READINGS),
     ],
 )
