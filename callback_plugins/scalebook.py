@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib.util
 import os
 import re
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import ansible.module_utils
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
@@ -39,6 +41,8 @@ description:
     them. What nodes, logs and archives say cannot move the cursor, hide text or set the terminal's title.
   - The user, password and query of a URL and tokens of known services are shown as C(***), with C(-vvv) too.
   - After Ctrl-C or SIGTERM a last line says how to go on.
+  - What it says itself has the language of the parameter C(report_language) once a playbook has read it; the
+    names of tasks, the word C(fatal) and the last line of a host are Ansible's.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
@@ -49,7 +53,6 @@ DEBUG = ("ansible.builtin.debug", "debug")
 MAX_HOSTS = 8
 # Seconds: a phase that is shorter and changes nothing, such as a check of parameters, is not a line.
 SHORTEST = 1.0
-STOPPED = "Stopped. The same command resumes."
 # What ssh prints at the end of a connection with a terminal, whatever ended it.
 CLOSED = re.compile(r"(Shared connection|Connection) to \S+ closed\.?")
 
@@ -102,15 +105,34 @@ def guard(display: Any) -> None:
     display.display = guarded
 
 
-def duration(seconds: float) -> str:
+@functools.cache
+def wording(language: str = "en") -> Any:
+    """Return what says a text by its code; Ansible does not know yet where the catalogues are."""
+    ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
+    from ansible.module_utils.scalebook.pages.wording import Wording
+
+    return Wording(language)
+
+
+def language_of(values: Mapping[str, Any]) -> str | None:
+    """Return the language that a task has read with the parameters of its playbook, None of another task."""
+    facts = values.get("ansible_facts") or {}
+    read = facts.get("__parameters") or facts.get("__report_parameters") or {}
+    return read.get("report_language")
+
+
+def duration(seconds: float, language: str = "en") -> str:
     """Return `seconds` as people write a duration: 0.3 s, 42 s, 12 min 5 s, 1 h 2 min."""
+    _ = wording(language)
     if seconds < 10:
-        return f"{max(0, seconds):.1f} s"
+        return str(_("console.tenths", seconds=max(0, seconds)))
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+        return str(_("duration.h-min", large=hours, small=minutes))
+    if minutes:
+        return str(_("duration.min-s", large=minutes, small=seconds))
+    return str(_("duration.s", seconds=seconds))
 
 
 def phase_of(task: Any) -> Any:
@@ -134,7 +156,7 @@ def can_be_rescued(task: Any) -> bool:
     return False
 
 
-def message_of(values: Mapping[str, Any]) -> str:
+def message_of(values: Mapping[str, Any], language: str = "en") -> str:
     """Return the message of a failed result in one line, unless it is a text of several lines."""
     message = str(values.get("msg") or values.get("reason") or "").strip()
     if "rc" in values and message in ("", "non-zero return code"):
@@ -144,11 +166,11 @@ def message_of(values: Mapping[str, Any]) -> str:
         message = f"rc {values['rc']}" + (f": {reasons[-1]}" if reasons else "")
     elif values.get("module_stderr"):
         message += f": {str(values['module_stderr']).strip().splitlines()[-1]}"
-    return message or "failed without a message; -v shows the result"
+    return message or str(wording(language)("console.without-message"))
 
 
-def tell_when_stopped(say: Callable[[str], None], quiet: Callable[[], None]) -> None:
-    """Say STOPPED as the last line where a user or a system ends this process; call `quiet` at once."""
+def tell_when_stopped(say: Callable[[], None], quiet: Callable[[], None]) -> None:
+    """Call `say` for the last line where a user or a system ends this process; call `quiet` at once."""
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.getsignal(number)
 
@@ -156,9 +178,9 @@ def tell_when_stopped(say: Callable[[str], None], quiet: Callable[[], None]) -> 
             quiet()
             # Ansible reports the interruption and exits; a termination ends the process where it is.
             if number == signal.SIGINT:
-                atexit.register(say, STOPPED)
+                atexit.register(say)
             else:
-                say(STOPPED)
+                say()
             before(number, frame)
 
         if callable(before):
@@ -166,41 +188,32 @@ def tell_when_stopped(say: Callable[[str], None], quiet: Callable[[], None]) -> 
 
 
 GUIDE = "docs/how-to/users-and-keys.md"
-NETWORK = "check address, network and firewall; ansible_host and ansible_port say where Ansible looks"
 FIXES = {
-    # what the message of a failure holds: what to do
-    "REMOTE HOST IDENTIFICATION HAS CHANGED": (
-        f"if the host was installed again, ssh-keygen -R ADDRESS, then as for a new host; {GUIDE}"
-    ),
-    "Host key verification failed": (
-        "compare what ssh-keyscan ADDRESS | ssh-keygen -lf - shows with the fingerprint of the host, then "
-        f"log in once by hand and accept it; {GUIDE}"
-    ),
-    "Permission denied (": f"set ansible_user or ansible_ssh_private_key_file in the inventory; {GUIDE}",
-    "Could not resolve hostname": "set ansible_host to an address, or correct the name in the inventory",
-    "Connection refused": "start sshd there, or set ansible_port",
-    "Connection timed out": NETWORK,
-    "No route to host": NETWORK,
-    "Missing sudo password": f"sudo asks for a password: add --ask-become-pass; {GUIDE}",
-    "Incorrect sudo password": f"give sudo's password with --ask-become-pass; {GUIDE}",
-    "a password is required": f"sudo asks for a password: add --ask-become-pass; {GUIDE}",
-    "is not in the sudoers file": f"let this user use sudo, or set ansible_user: root; {GUIDE}",
-    "cannot take or give back the lock": (
-        "remove a link or directory in its place, let every user write where it lies (mode 1777), "
-        "or name another directory with campaign_lock_directory"
-    ),
-    "cannot write the program into": (
-        "it is not provisioned for this user: run provision.yml with this ansible_user, or log in as the "
-        f"user of the last provision.yml; {GUIDE}"
-    ),
+    # what the message of a failure holds: what to do, in the catalogue
+    "REMOTE HOST IDENTIFICATION HAS CHANGED": "host-changed",
+    "Host key verification failed": "host-unknown",
+    "Permission denied (": "denied",
+    "Could not resolve hostname": "no-name",
+    "Connection refused": "no-sshd",
+    "Connection timed out": "network",
+    "No route to host": "network",
+    "Missing sudo password": "sudo-asks",
+    "Incorrect sudo password": "sudo-password",
+    "a password is required": "sudo-asks",
+    "is not in the sudoers file": "no-sudo",
+    "cannot take or give back the lock": "lock",
+    "cannot write the program into": "not-provisioned",
 }
 """The fixes of failures that Ansible and ssh report, which know nothing of inventories and provision.yml."""
 
 
-def with_fix(message: str) -> str:
+def with_fix(message: str, language: str = "en") -> str:
     """Return `message` with what to do about it, unless it says that itself."""
     fix = next((FIXES[sign] for sign in FIXES if sign in message), "")
-    return f"{message.rstrip('. ')}. Fix: {fix}" if fix and "Fix:" not in message else message
+    if not fix or "Fix:" in message:
+        return message
+    _ = wording(language)
+    return _("console.cured", what=message.rstrip(". "), fix=_(f"console-fix.{fix}", guide=GUIDE))
 
 
 class Phase:
@@ -216,14 +229,14 @@ class Phase:
         """Return whether the phase is worth a line."""
         return bool(self.changes or self.failed or now - self.began >= SHORTEST)
 
-    def line(self, now: float) -> str:
+    def line(self, now: float, language: str = "en") -> str:
         """Return the line that closes the phase."""
-        parts = [duration(now - self.began)]
+        _, parts = wording(language), [duration(now - self.began, language)]
         if self.changes:
-            parts.append(f"{self.changes} changed")
+            parts.append(_("console.changed", count=self.changes))
         if self.failed:
-            parts.append(f"failed on {', '.join(self.failed)}")
-        return f"{self.name}: {', '.join(parts)}"
+            parts.append(_("console.failed-on", hosts=", ".join(self.failed)))
+        return str(_.about(self.name, _.join(parts)))
 
 
 class Ticker:
@@ -272,7 +285,8 @@ class CallbackModule(Default):
         super().__init__()
         guard(self._display)
         self._ticker = Ticker()
-        tell_when_stopped(self._say, self._ticker.stop)
+        self._language = "en"  # until the parameters are read
+        tell_when_stopped(lambda: self._say(self._in_words("stopped")), self._ticker.stop)
         self._phase: Phase | None = None
         self._play_name = ""
         self._own_tasks: Phase | None = None
@@ -310,6 +324,7 @@ class CallbackModule(Default):
             super().v2_runner_on_ok(result)
             return
         task, values = result._task, result._result
+        self._language = language_of(values) or self._language
         if isinstance(task, TaskInclude):
             return
         if self._phase:
@@ -317,7 +332,8 @@ class CallbackModule(Default):
             self._phase.changes += bool(values.get("changed"))
         self._warn(values)
         if values.get("changed") and task.check_mode and task.action not in DEBUG:
-            self._say(f"would change: [{result._host.get_name()}] {self._task}", C.COLOR_CHANGED)
+            text = self._in_words("would-change", host=result._host.get_name(), task=self._task)
+            self._say(text, C.COLOR_CHANGED)
         if task.action in DEBUG and "results" not in values:
             self._message(result)
 
@@ -357,7 +373,7 @@ class CallbackModule(Default):
             super().v2_runner_on_unreachable(result)
         # Where the play goes on without the host, what it writes says so.
         elif not result._task.ignore_unreachable:
-            self._error(result, "unreachable: ")
+            self._error(result, self._in_words("unreachable"))
 
     def v2_on_file_diff(self, result: Any) -> None:
         self._ticker.stop()
@@ -380,12 +396,15 @@ class CallbackModule(Default):
             self._say(self._closing(host, counts[host]))
         if len(hosts) > MAX_HOSTS:
             changed = sum(counts[host]["changed"] > 0 for host in hosts)
-            self._say(f"{len(hosts)} hosts: {changed} changed, {len(wrong)} failed or unreachable")
+            self._say(self._in_words("hosts", count=len(hosts), changed=changed, wrong=len(wrong)))
 
     # What these have in common.
 
     def _verbose(self) -> bool:
         return bool(self._display.verbosity > 0)
+
+    def _in_words(self, code: str, **values: Any) -> str:
+        return str(wording(self._language)(f"console.{code}", **values))
 
     def _say(self, text: str, color: str | None = None, stderr: bool = False) -> None:
         self._ticker.stop()
@@ -405,7 +424,10 @@ class CallbackModule(Default):
                 self._phase = Phase(key, name, time.monotonic(), closing=False)
         phase, name = self._phase, self._task
         if phase is not None:
-            self._ticker.start(lambda: f"{phase.name}: {duration(time.monotonic() - phase.began)}, {name}")
+            language = self._language
+            self._ticker.start(
+                lambda: f"{phase.name}: {duration(time.monotonic() - phase.began, language)}, {name}"
+            )
 
     def _close_phase(self) -> None:
         self._repeat_hosts()
@@ -419,13 +441,13 @@ class CallbackModule(Default):
         self._play_has_phases = True
         if not phase.matters(time.monotonic()):
             return
-        self._say(phase.line(time.monotonic()), C.COLOR_ERROR if phase.failed else None)
+        self._say(phase.line(time.monotonic(), self._language), C.COLOR_ERROR if phase.failed else None)
 
     def _close_play(self) -> None:
         """A play's own tasks are a phase only if it includes nothing."""
         self._close_phase()
         if self._own_tasks and not self._play_has_phases and self._own_tasks.matters(time.monotonic()):
-            self._say(self._own_tasks.line(time.monotonic()))
+            self._say(self._own_tasks.line(time.monotonic(), self._language))
         self._own_tasks, self._play_has_phases = None, False
 
     def _message(self, result: Any) -> None:
@@ -448,7 +470,8 @@ class CallbackModule(Default):
             self._phase.closing = True
             self._phase.failed += [host] if host not in self._phase.failed else []
         # Of several lines, only the first may look like one of ours: the others may be foreign text.
-        text = f"{self._task}: {kind}{with_fix(message_of(values))}".replace("\n", "\n    ")
+        message = with_fix(message_of(values, self._language), self._language)
+        text = f"{self._task}: {kind}{message}".replace("\n", "\n    ")
         others = self._shown.get(text)
         if isinstance(others, list):
             others.append(host)
@@ -460,7 +483,7 @@ class CallbackModule(Default):
         """Name the other hosts that failed with the error that was printed."""
         for hosts in self._shown.values():
             if hosts:
-                self._say(f"fatal: the same on {', '.join(hosts)}", C.COLOR_ERROR)
+                self._say(self._in_words("same-on", hosts=", ".join(hosts)), C.COLOR_ERROR)
         self._shown = {}
 
     def _warn(self, values: Mapping[str, Any]) -> None:

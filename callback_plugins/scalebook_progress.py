@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import ansible.module_utils
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
 from ansible.plugins.callback import CallbackBase
 
 if TYPE_CHECKING:  # Ansible finds module_utils of a project only after it has loaded its callbacks
     from ansible.module_utils.scalebook.contracts import PendingRun
+    from ansible.module_utils.scalebook.pages.wording import Wording
 
 DOCUMENTATION = r"""
 name: scalebook_progress
@@ -23,6 +27,7 @@ description:
     the time left. It reads the results of the modules M(campaign_plan) and M(bench_result).
   - With C(-v) the beginning of a run is a line too (the task with the tag C(campaign_run)), and so is the
     overhead of the runs at the end.
+  - Its language is that of the campaign's plan.
   - It works with any stdout callback, that of ansible-runner included.
 """
 
@@ -32,6 +37,15 @@ def clock(seconds: float) -> str:
     minutes, seconds = divmod(round(max(0, seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+@functools.cache
+def wording(language: str = "en") -> Wording:
+    """Return what says a text by its code; Ansible does not know yet where the catalogues are."""
+    ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
+    from ansible.module_utils.scalebook.pages.wording import Wording
+
+    return Wording(language)
 
 
 RUN_TAG = "campaign_run"
@@ -84,7 +98,7 @@ class Progress:
         return sum(by_case.get(entry["case"]["name"], mean) for entry in self.pending)
 
 
-def title(run: PendingRun, models: Collection[tuple[str, str]] = ()) -> str:
+def title(run: PendingRun, models: Collection[tuple[str, str]] = (), language: str = "en") -> str:
     """Return the words that name a run, with its workload and model where the campaign has several.
 
     `models` are the campaign's, each a pair of workload and model.
@@ -94,9 +108,8 @@ def title(run: PendingRun, models: Collection[tuple[str, str]] = ()) -> str:
     names += f"{case['model']} " if len(models) > len(workloads) else ""
     compiled = " xla" if case["xla"] else ""
     words = f"{names}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
-    if run["folder"] == "search":
-        return f"[largest batch, run {run['number']} of at most {run['total']}] {words}"
-    return f"[{run['number']}/{run['total']}] {words} repeat {run['repeat']}"
+    values = {"words": words, "number": run["number"], "total": run["total"], "repeat": run["repeat"]}
+    return wording(language)("progress.search" if run["folder"] == "search" else "progress.run", **values)
 
 
 class CallbackModule(CallbackBase):
@@ -109,16 +122,19 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._progress = Progress(time.monotonic())
+        self._language = "en"
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         pending = self._progress.pending
         if self._display.verbosity > 0 and RUN_TAG in task.tags and pending:
-            self._display.display(f"{title(pending[0], self._progress.models)}: started, {self._times()}")
+            started = self._in_words("started", title=self._title(pending[0]), times=self._times())
+            self._display.display(started)
 
     def v2_runner_on_ok(self, result: Any) -> None:
         # Without the name of a collection.
         action, values = result._task.action.rpartition(".")[2], result._result
         if action == "campaign_plan" and "pending" in values:
+            self._language = values["report_language"]
             self._progress.plan(values["search"] or values["pending"], time.monotonic())
         elif action == "bench_result" and "status" in values:
             self._measured(values)
@@ -126,31 +142,39 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_stats(self, stats: Any) -> None:
         overheads = sorted(self._progress.overheads)
         if overheads and self._display.verbosity > 0:
-            self._display.display(
-                f"Overhead of a run, its time without mpirun: median {overheads[len(overheads) // 2]:.1f} s, "
-                f"at most {overheads[-1]:.1f} s, over {len(overheads)} runs after the first"
-            )
+            median, most = overheads[len(overheads) // 2], overheads[-1]
+            line = self._in_words("overhead", median=median, most=most, count=len(overheads))
+            self._display.display(line)
 
     def _measured(self, values: Mapping[str, Any]) -> None:
-        progress, record = self._progress, values["record"]
+        _, progress, record = wording(self._language), self._progress, values["record"]
         case, repeat = record["case"]["name"], record["repeat"]
         run = progress.end(case, repeat, (record["job"] or {}).get("seconds") or 0, time.monotonic())
         if run is None:
             return
         if values["status"] == "ok":
-            outcome, color = f"{values['rate']:.2f} {record.get('unit', 'samples')}/s", C.COLOR_OK
+            unit, color = _.name("unit", record.get("unit", "samples")), C.COLOR_OK
+            outcome = self._in_words("rate", rate=values["rate"], unit=unit)
         else:
-            # One line, whatever the node said.
-            outcome = " ".join(f"{values['status']}: {values.get('reason')}".split())
+            outcome = _.about(_.name("status", values["status"]), _.tell(record["reason"]))
             # A search goes on until a run is out of memory: that does not need attention.
             expected = run["folder"] == "search" and values["status"] == "oom"
             color = C.COLOR_SKIP if expected else C.COLOR_ERROR
         if values.get("again"):
             progress.again(run)
-            outcome += "; repeated at the end"
-        self._display.display(f"{title(run, progress.models)}: {outcome}, {self._times()}", color=color)
+            outcome = self._in_words("again", outcome=outcome)
+        line = self._in_words("ended", title=self._title(run), outcome=outcome, times=self._times())
+        self._display.display(line, color=color)
 
     def _times(self) -> str:
         seconds_left = self._progress.seconds_left()
-        elapsed = clock(time.monotonic() - self._progress.began)
-        return f"{elapsed} elapsed" + (f", about {clock(seconds_left)} left" if seconds_left else "")
+        values = {"elapsed": clock(time.monotonic() - self._progress.began)}
+        if seconds_left:
+            return self._in_words("left", **values, left=clock(seconds_left))
+        return self._in_words("elapsed", **values)
+
+    def _title(self, run: PendingRun) -> str:
+        return title(run, self._progress.models, self._language)
+
+    def _in_words(self, code: str, **values: Any) -> str:
+        return wording(self._language)(f"progress.{code}", **values)

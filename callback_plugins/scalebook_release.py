@@ -72,11 +72,13 @@ class Locks:
     def __init__(self) -> None:
         self.hosts: set[str] = set()
         self.paths: set[str] = set()
+        self.language = "en"
 
     def note(self, action: str, host: str, delegated: str | None, values: Mapping[str, Any]) -> None:
         """Take note of the result of a task."""
         action = action.rpartition(".")[2]
         if action == PLAN and values.get("lock"):
+            self.language = values.get("report_language") or "en"
             self.paths.add(str(values["lock"]))
         elif action == LOCK and delegated:
             self.paths.discard(str(values.get("path")))
@@ -135,6 +137,7 @@ class CallbackModule(CallbackBase):
             return
         ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
         from ansible.module_utils.scalebook.launch import lock_file, lock_holder
+        from ansible.module_utils.scalebook.pages.wording import Wording
 
         holder = lock_holder.identity()
         # Who has started jobs holds a directory of results.
@@ -146,10 +149,7 @@ class CallbackModule(CallbackBase):
             except OSError as error:
                 problem = problem or f"{path}: {error}"
         if problem:
-            self._display.display(
-                f"Some machines or results may still be in use ({problem}); the next start of the same "
-                "command stops what runs there and takes them over."
-            )
+            self._display.display(Wording(locks.language)("console.still-in-use", why=problem))
 
     def _release_hosts(self, hosts: list[str], released: Mapping[str, Any]) -> str:
         """Run playbooks/release.yml for the hosts; return what went wrong."""

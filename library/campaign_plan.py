@@ -153,6 +153,10 @@ command:
   description: The command that measures the campaign again, for the records of this start.
   returned: success
   type: str
+report_language:
+  description: The language of what the terminal shows.
+  returned: success
+  type: str
 display:
   description: The plan as text.
   returned: success

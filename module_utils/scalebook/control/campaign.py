@@ -157,5 +157,6 @@ def make_plan(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "measured": len(good_runs),
         "total": len(planned["runs"]),
         "command": command(planned),
+        "report_language": wording.language,
         "display": display,
     }

@@ -1,12 +1,16 @@
 """The terminal: one line per phase and run, messages as they are, every error once."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import scalebook
 import scalebook_progress
+from ansible.module_utils.scalebook.contracts import message
+from chinese import faults
 from scalebook_progress import Progress, title
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -75,6 +79,69 @@ def test_the_time_of_a_campaign_goes_on_after_a_search():
     progress.end("a", 1, 10, 20)
     progress.plan([run(1, "b"), run(2, "b")], 21)
     assert (progress.began, progress.seconds_left()) == (5, 20)
+
+
+def test_a_run_is_named_in_the_language_that_was_asked_for():
+    assert title(run(3, repeat=2), language="zh") == "[3/4] 2n1g b64 fp32 第 2 次"
+    assert title({**run(3), "folder": "search"}, language="zh") == (
+        "[最大 batch，第 3 次运行，最多 4 次] 2n1g b64 fp32"
+    )
+
+
+class Result:
+    """The result of a task, as Ansible gives it to callbacks."""
+
+    def __init__(self, action, **values):
+        self._task, self._result = Mock(action=action), values
+
+
+def lines_of_a_campaign(language):
+    """Return what is printed of a campaign with a run that counts and one that is measured again."""
+    callback = scalebook_progress.CallbackModule()
+    callback._display = Display()
+    pending = [run(1), run(2, repeat=2)]
+    callback.v2_runner_on_ok(Result("campaign_plan", pending=pending, search=[], report_language=language))
+    made = {"case": pending[0]["case"], "job": None, "unit": "samples"}
+    callback.v2_runner_on_ok(
+        Result("bench_result", status="ok", rate=128.0, record={**made, "repeat": 1, "reason": None})
+    )
+    reason = message("reason.sockets", up=["mlx5_0"])
+    record = {**made, "repeat": 2, "reason": reason}
+    callback.v2_runner_on_ok(Result("bench_result", status="refused", record=record, again=True))
+    return [re.sub(r"\d+:\d\d", "T", text) for text in callback._display.printed]
+
+
+def test_the_lines_of_a_campaign_have_the_language_of_its_plan():
+    first, second = lines_of_a_campaign("en")
+    assert first == "[1/4] 2n1g b64 fp32 repeat 1: 128.00 samples/s, T elapsed"
+    assert second.startswith("[2/4] 2n1g b64 fp32 repeat 2: refused: ")
+    assert second.endswith("; repeated at the end, T elapsed, about T left")
+    lines = lines_of_a_campaign("zh")
+    assert lines[0] == "[1/4] 2n1g b64 fp32 第 1 次：128.00 样本/s，已用 T"
+    assert lines[1].startswith("[2/4] 2n1g b64 fp32 第 2 次：被拒绝：")
+    assert lines[1].endswith("；将在最后重测，已用 T，约剩 T")
+    assert faults(lines) == []
+
+
+@pytest.mark.parametrize("name", ["__parameters", "__report_parameters"])
+def test_the_language_is_that_of_the_parameters_that_a_task_has_read(name):
+    assert scalebook.language_of({"ansible_facts": {name: {"report_language": "zh"}}}) == "zh"
+    assert scalebook.language_of({"ansible_facts": {"x": 1}}) is scalebook.language_of({}) is None
+
+
+def test_the_line_of_a_phase_has_the_language_that_was_asked_for():
+    phase = scalebook.Phase(None, "Install Open MPI", 0, closing=True)
+    phase.changes, phase.failed = 3, ["NODE1"]
+    assert phase.line(42) == "Install Open MPI: 42 s, 3 changed, failed on NODE1"
+    assert phase.line(42, "zh") == "Install Open MPI：42 秒，3 处更改，失败：NODE1"
+
+
+def test_the_last_words_and_fixes_are_known_in_every_language():
+    assert scalebook.wording()("console.stopped") == "Stopped. The same command resumes."
+    assert scalebook.wording("zh")("console.stopped") == "已停止。再次执行同一条命令即可继续。"
+    for sign in scalebook.FIXES:
+        fix = scalebook.with_fix(sign, "zh").partition("。解决办法：")[2]
+        assert fix and faults([fix]) == []
 
 
 def test_a_run_is_named_with_its_workload_if_there_are_several():
@@ -175,15 +242,15 @@ def test_what_ssh_and_sudo_report_has_a_fix(message, fix):
 
 
 def test_a_message_with_a_fix_of_its_own_and_other_messages_stay_as_they_are():
-    for message in ("Connection refused. Fix: wait", "bsz=0: must be at least 1"):
-        assert scalebook.with_fix(message) == message
+    for text in ("Connection refused. Fix: wait", "bsz=0: must be at least 1"):
+        assert scalebook.with_fix(text) == text
 
 
 def interrupted(number):
     """Return what a process prints that loads the callback and gets a signal."""
     script = (
         "import os, signal, scalebook\n"
-        "scalebook.tell_when_stopped(lambda text: print(text, flush=True), lambda: None)\n"
+        "scalebook.tell_when_stopped(lambda: print('the last line', flush=True), lambda: None)\n"
         "try: os.kill(os.getpid(), NUMBER)\n"
         "except KeyboardInterrupt: print('User interrupted execution', flush=True)\n"
     )
@@ -196,12 +263,12 @@ def interrupted(number):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
-def test_the_last_line_after_an_interruption_says_how_to_go_on():
-    assert interrupted("SIGINT").splitlines() == ["User interrupted execution", scalebook.STOPPED]
+def test_the_last_line_is_said_after_an_interruption():
+    assert interrupted("SIGINT").splitlines() == ["User interrupted execution", "the last line"]
 
 
-def test_the_last_line_after_a_termination_says_how_to_go_on():
-    assert interrupted("SIGTERM").splitlines() == [scalebook.STOPPED]
+def test_the_last_line_is_said_after_a_termination():
+    assert interrupted("SIGTERM").splitlines() == ["the last line"]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "callback_plugins").glob("*.py")), ids=lambda path: path.stem)

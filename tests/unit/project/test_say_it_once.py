@@ -31,8 +31,6 @@ OLD_DIGITS = re.compile(r"%[-+ #0-9]*(?:\.\d+)?[eEfFgG]")
 DOCUMENTED = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
 
 WRITES_DIGITS = {
-    "callback_plugins/scalebook.py": "seconds of a task, in the output of ansible-playbook itself",
-    "callback_plugins/scalebook_progress.py": "lines while a campaign runs, in that output too",
     "module_utils/scalebook/accept/criteria.py": "a refusal, which names a limit",
     "module_utils/scalebook/flops.py": "a refusal, for who writes a declaration",
     "module_utils/scalebook/judge/flags.py": "thresholds in a page of the documents",
