@@ -11,8 +11,6 @@ devices (centres.py), the backbone is the same on each.
 import argparse
 import os
 import sys
-import warnings
-from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -61,7 +59,6 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace, device: torch.device) -> None:
         self.args, self.device = args, device
-        rank, self.world = dist.get_rank(), dist.get_world_size()
         size = trainer_kit.model_size()
         layout = torch.channels_last  # as the tensor cores take them
         torch.backends.cudnn.benchmark = True
@@ -69,22 +66,13 @@ class Trainer:
         self.model = Backbone(size, args.image_size).to(device, memory_format=layout)
         self.trained = [p for p in self.model.parameters() if p.requires_grad]
         if args.compile:
-            # As one graph, also with several devices, as torch_resnet50 is.
+            # As one graph, also with several devices, see torch_gradients.py.
             self.model.compile(dynamic=False)
-        self.runner: Any = self.model
-        self.gradients, self.factor = None, 1
-        if self.world > 1 and args.compile:
-            self.gradients = torch_gradients.Gradients(self.trained)
-        elif self.world > 1:
-            # The name of today's torch, forward_sync_buffers, is not known to that of a year ago.
-            warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-            self.runner = torch.nn.parallel.DistributedDataParallel(
-                self.model,
-                broadcast_buffers=False,  # the running means of norms, which training does not read
-                gradient_as_bucket_view=True,
-                static_graph=True,
-            )
-            self.factor = self.world  # which it divides by
+        self.runner, self.gradients = torch_gradients.data_parallel(
+            self.model, args.compile, static_graph=True
+        )
+        # DistributedDataParallel divides by the number of devices.
+        self.factor = 1 if self.runner is self.model else dist.get_world_size()
         self.optimizer = torch.optim.SGD(
             self.trained, args.learning_rate, MOMENTUM, weight_decay=DECAY, fused=True
         )
@@ -93,7 +81,7 @@ class Trainer:
             args.classes, size["embedding"], args.sample_rate, args.margin, args.batch, args.seed, device
         )
         form = {"device": device, "dtype": torch_run.DTYPES[args.dtype], "memory_format": layout}
-        self.faces = Faces(args.batch, rank, args.classes, args.image_size, args.seed, **form)
+        self.faces = Faces(args.batch, dist.get_rank(), args.classes, args.image_size, args.seed, **form)
 
     def step(self, number: int) -> torch.Tensor:
         """Take one step; return the loss of the batch of all devices, a tensor on the device."""
@@ -143,22 +131,14 @@ def print_model(trainer: Trainer, first: bool) -> None:
         )
 
 
-def print_sums(trainer: Trainer, first: bool) -> None:
-    """Print the sum of the weights of the backbone, and that of the centres of all devices.
-
-    Exit where a picture was compared without its own class.
-    """
-    backbone = torch.stack([p.detach().double().sum() for p in trainer.model.parameters()]).sum()
-    centres = torch.stack([trainer.centres.sum(), trainer.centres.lost.double()])
-    dist.all_reduce(centres)
-    total, lost_pictures = centres.tolist()
+def check_pictures(lost_pictures: torch.Tensor) -> None:
+    """Exit where pictures were compared without their own class; `lost_pictures` are those of this device."""
+    dist.all_reduce(lost_pictures)
     if lost_pictures:
         sys.exit(
             "%d pictures were not compared with their own classes: raise torch_insightface_sample_rate"
             % lost_pictures
         )
-    if first:
-        say(backbone_sum="%.9e" % backbone, centres_sum="%.9e" % total)
 
 
 def main() -> None:
@@ -173,7 +153,8 @@ def main() -> None:
     stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
     torch_run.print_rate(say, "images", args.batch, device, stamps, args.warmup)
-    print_sums(trainer, first)
+    check_pictures(trainer.centres.lost)
+    torch_end.print_sums(say, {"backbone": trainer.model}, {"centres": trainer.centres.sum()})
     torch_end.finish(say, same, len(stamps))
 
 

@@ -10,7 +10,6 @@ the case: world size, backend, dtype.
 import argparse
 import os
 import sys
-import warnings
 from typing import Any, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -115,20 +114,9 @@ class Trainer:
             fused=True,
         )
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
-        self.runner: Any = self.model
-        self.gradients = None
-        if self.world > 1 and args.compile:
-            self.gradients = torch_gradients.Gradients(self.model.parameters())
-        elif self.world > 1:
-            # The name of today's torch, forward_sync_buffers, is not known to that of a year ago.
-            warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-            self.runner = torch.nn.parallel.DistributedDataParallel(
-                self.model,
-                broadcast_buffers=False,  # the running means of norms, which training does not read
-                gradient_as_bucket_view=True,
-                static_graph=args.accumulation == 1,
-                bucket_cap_mb=args.bucket_mb,
-            )
+        self.runner, self.gradients = torch_gradients.data_parallel(
+            self.model, args.compile, static_graph=args.accumulation == 1, bucket_cap_mb=args.bucket_mb
+        )
         self.images = batches(args, device, (rank, self.world), dtype=self.dtype, memory_format=layout)
 
     def step(self, number: int) -> torch.Tensor:

@@ -158,15 +158,6 @@ def print_model(trainer: Trainer, first: bool) -> None:
         )
 
 
-def print_sums(trainer: Trainer, first: bool) -> None:
-    """Print the sum of the weights of the layers, and that of the tables of all devices."""
-    layers = torch.stack([p.detach().double().sum() for p in trainer.model.parameters()]).sum()
-    tables = trainer.deep.sum() + trainer.wide.sum()
-    dist.all_reduce(tables)
-    if first:
-        say(layers_sum="%.9e" % layers, tables_sum="%.9e" % tables)
-
-
 def main() -> None:
     """Form the process group, train, and print the results."""
     args = arguments()
@@ -179,7 +170,8 @@ def main() -> None:
     stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
     torch_run.print_rate(say, "samples", args.batch, device, stamps, args.warmup)
-    print_sums(trainer, first)
+    tables = trainer.deep.sum() + trainer.wide.sum()
+    torch_end.print_sums(say, {"layers": trainer.model}, {"tables": tables})
     torch_end.finish(say, same, len(stamps))
 
 

@@ -1,12 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The gradients of a model in one tensor, so that one operation sums them over the ranks.
+"""The gradients of a model that each rank has whole are summed over the ranks.
 
-For a model that is compiled as one graph: its gradients come all at once at the end of the backward pass, so
-DistributedDataParallel has nothing to overlap with, and starts a copy for each of them.
+While the backward pass runs by DistributedDataParallel, or after it, in one tensor: the gradients of a model
+that is compiled as one graph come all at once at the end of the backward pass, so DistributedDataParallel has
+nothing to overlap with, and starts a copy for each of them.
 """
 
-from typing import Iterable
+import warnings
+from typing import Any, Iterable, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -32,3 +34,23 @@ class Gradients:
         dist.all_reduce(self.flat)
         for p, view in zip(self.parameters, self.views):  # noqa: B905
             p.grad = view
+
+
+def data_parallel(model: torch.nn.Module, compiled: bool, **options: Any) -> Tuple[Any, Optional[Gradients]]:
+    """Return what runs the model, and its Gradients where they are summed after the backward pass, else None.
+
+    `options` are those of DistributedDataParallel, which divides the sum by the number of ranks.
+    """
+    if dist.get_world_size() == 1:
+        return model, None
+    if compiled:
+        return model, Gradients(p for p in model.parameters() if p.requires_grad)
+    # The name of today's torch, forward_sync_buffers, is not known to that of a year ago.
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+    runner = torch.nn.parallel.DistributedDataParallel(
+        model,
+        broadcast_buffers=False,  # the running means of norms, which training does not read
+        gradient_as_bucket_view=True,
+        **options,
+    )
+    return runner, None
