@@ -586,7 +586,8 @@ class Run(TypedDict, total=False):
     window; `hosts` maps nodes to the host names that their node scripts reported, `boots` to a word for
     the start of their machine (Linux's boot_id), `utilisation` quantities to the mean of each node or
     device that has them.  `hardware` is that of its nodes, `command` the command that made it.  `binding` is
-    there, and numa, where ranks were bound to the processors of a NUMA node.
+    there, and numa, where ranks were bound to the processors of a NUMA node.  `log` is the path of the log of
+    its first node, below the directory of the campaign or that of the logs that were imported.
     """
 
     case: str
@@ -604,6 +605,7 @@ class Run(TypedDict, total=False):
     drift: float | None
     steady: str | None
     source: str | None
+    log: str
     last_lines: list[str]
     started: str | None
     self_reported: dict[str, str]

@@ -14,6 +14,7 @@ def run(of, repeat=1, rate=100.0, **other):
         "notes": [],
         "rate": rate,
         "seconds": 1.0,
+        "log": "NODE1.log",
         "time_source": "times",
         "second": None,
         "differs": None,

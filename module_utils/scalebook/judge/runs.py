@@ -120,6 +120,12 @@ def digest(record: Record, reading: str = "stamps") -> Run:
     return run
 
 
+def _log(record: Record) -> str:
+    """Return the path of the log of a run's first node, below its campaign or the logs that were imported."""
+    folder, nodes = f"runs/{record['case']['name']}/{record['repeat']}", record.get("nodes")
+    return record.get("source") or (f"{folder}/{nodes[0]['log']}" if nodes else folder)
+
+
 def _unmeasured(record: Record) -> Run:
     """Return what a record says of its run besides what was measured."""
     return {
@@ -132,6 +138,7 @@ def _unmeasured(record: Record) -> Run:
         "notes": list(record.get("notes") or []),
         **UNMEASURED,
         "source": record.get("source"),
+        "log": _log(record),
         "last_lines": [str(line) for line in record.get("last_lines") or []],
         "started": (record.get("job") or {}).get("started"),
         "self_reported": {

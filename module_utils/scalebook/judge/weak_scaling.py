@@ -145,7 +145,7 @@ NOT_YET = ("interval", "steps", *SPEEDUP, "dlperf", "latency_ms", "tokens_per_se
 """What a row has that follows from its rates and from 1n1g, None until it is computed."""
 
 
-SHOWN = ("repeat", "rate", "seconds", "time_source", "second", "differs", "drift", "steady", "notes")
+SHOWN = ("repeat", "rate", "log", "seconds", "time_source", "second", "differs", "drift", "steady", "notes")
 
 MOST_STEPS = 100
 """Steps of a run that a report keeps for its chart."""

@@ -49,6 +49,7 @@ HEADS = {
     "head.differs": ("difference", "差异"),
     "head.network": ("network", "网络"),
     "head.drift": ("drift", "漂移"),
+    "head.log": ("log", "日志"),
     "head.slowest": ("slowest device", "最慢设备"),
     "head.waiting": ("waiting", "等待"),
     "head.rest": ("exchange and rest", "交换及其他"),

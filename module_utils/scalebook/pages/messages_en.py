@@ -1107,6 +1107,7 @@ MESSAGES = {
     "terminal.directory": "the whole directory",
     "terminal.not-counted": "It does not count: {why}",
     "terminal.repeat": "{case}, repeat {repeat}: {why}",
+    "terminal.log": "{log} {rate:.2f} {unit}/s (mean of {count}: {mean:.2f})",
     "terminal.report": "Report: {path}",
     "terminal.not-written": "{path} (check mode: not written)",
     # -- report: headings and texts of reports -------------------------------------------------------
@@ -1144,6 +1145,7 @@ MESSAGES = {
     "title.skipped": "Skipped cases",
     "title.notes": "Notes",
     "title.largest": "Largest batch",
+    "title.logs": "Logs and their rates",
     "title.method": "How this was measured",
     "title.only-published": "Published by DLPerf only",
     "title.environment": "Environment",

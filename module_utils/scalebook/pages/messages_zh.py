@@ -970,6 +970,7 @@ MESSAGES = {
     "terminal.directory": "整个目录",
     "terminal.not-counted": "不计入：{why}",
     "terminal.repeat": "{case}，第 {repeat} 次：{why}",
+    "terminal.log": "{log} {rate:.2f} {unit}/s（{count} 次平均：{mean:.2f}）",
     "terminal.report": "报告：{path}",
     "terminal.not-written": "{path}（检查模式：未写入）",
     # -- report: headings and texts of reports -------------------------------------------------------
@@ -1007,6 +1008,7 @@ MESSAGES = {
     "title.skipped": "跳过的用例",
     "title.notes": "说明",
     "title.largest": "最大 batch",
+    "title.logs": "各日志的吞吐率",
     "title.method": "测试方法",
     "title.only-published": "仅 DLPerf 公布的结果",
     "title.environment": "环境",

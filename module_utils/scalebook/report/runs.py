@@ -54,6 +54,7 @@ def columns(view: View) -> list[Column]:
         Column("differs", kind="percent", sheet="differs"),
         Column("drift", kind="percent", sheet="drift"),
         *([Column("network", look="wraps", sheet="network")] if _networks(view) else []),
+        Column("log", look="wraps", sheet="log"),
         *sheet_only("started reason notes"),
         Column("flags", kind="tags"),
     ]
@@ -75,6 +76,7 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         "status": "ok",
         "per_second": f"{_.name('unit', row['unit'])}/s",
         "label": clean(row["label"]),
+        "log": clean(run["log"]),
         "time_source": _.name("source", run["time_source"]),
         "second": second.get("rate"),
         "second_source": second.get("time_source"),

@@ -342,6 +342,7 @@ RECORD = {
         {
             "node": "NODE1",
             "task_index": 0,
+            "log": "NODE1.log",
             "steps": list(range(1, 121)),
             "times": [i * 0.5 for i in range(120)],
         }

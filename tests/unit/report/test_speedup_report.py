@@ -85,6 +85,35 @@ def test_the_terminal_shows_dlperfs_table(reported):
     ]
 
 
+@pytest.fixture(scope="module")
+def five_logs(tmp_path_factory):
+    """Return a function for (result, directory, case) of DLPerf's five logs of 32 GPUs, imported or not."""
+
+    def reported(**source):
+        top = tmp_path_factory.mktemp("logs")
+        records = [each for each in dlperf_records(model="bert") if each["case"]["nodes"] == 4]
+        for each in records:
+            each |= dict.fromkeys(source, f"4n8g/bert_b64_fp32_{each['repeat']}.log")
+        return run(campaign(top, records, **source)), top, records[0]["case"]["name"]
+
+    return reported
+
+
+def test_the_path_of_each_imported_log_is_printed_with_its_rate(five_logs):
+    result, top, _name = five_logs(source="bz64")
+    lines = [line.strip() for line in result["display"].partition("Logs and their rates:\n")[2].splitlines()]
+    assert lines[0] == "4n8g/bert_b64_fp32_1.log 2238.39 samples/s (mean of 5: 2244.47)"
+    assert lines[4] == "4n8g/bert_b64_fp32_5.log 2244.38 samples/s (mean of 5: 2244.47)"
+    rows = [line for line in (top / "report/report.md").read_text().splitlines() if "fp32_3.log" in line]
+    assert len(rows) == 1 and "2252.55" in rows[0]
+
+
+def test_the_log_of_each_run_of_a_campaign_is_where_its_path_says(five_logs):
+    result, top, name = five_logs()
+    assert f"\n  {top}/runs/{name}/1/NODE1.log 2238.39 samples/s (mean of 5: 2244.47)\n" in result["display"]
+    assert f"runs/{name}/1/NODE1.log" in (top / "report/report.html").read_text()
+
+
 def test_results_json_holds_the_raw_rates_and_the_plan(reported):
     content = json.loads((reported[1] / "results.json").read_text())
     assert content["schema"] == 3
