@@ -24,6 +24,7 @@ UNITS = [
         "test_torch_gpt2_modes.py",
         "test_torch_wide_deep.py",
         "test_torch_insightface.py",
+        "test_hf_mlm_wandb.py",
         "test_genuine_acceptance_programs.py",
         "test_bing*.py",
         "test_containers.py",

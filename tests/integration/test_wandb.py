@@ -4,13 +4,13 @@
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import wandb_packages
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store import tracking
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -30,21 +30,14 @@ for _ in range(2):
     print(json.dumps(push.push(pathlib.Path(sys.argv[2]), "wandb", sys.argv[3], True)))
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="wandb.txt has the wheels for x86-64 alone"),
-]
+pytestmark = wandb_packages.MARKS
 
 
 @pytest.fixture(scope="module")
 def run_python(tmp_path_factory):
     """A function that runs this Python where wandb can be imported, with no server of W&B in reach."""
     packages = tmp_path_factory.mktemp("packages")
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--require-hashes"]
-    install += ["--python", sys.executable, "--target", packages, "-r", HERE / "wandb.txt"]
-    subprocess.run(install, check=True, timeout=300)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
-    env |= {"PYTHONPATH": f"{packages}:{HERE.parents[1] / 'library'}", "WANDB_BASE_URL": "http://127.0.0.1:9"}
+    env = wandb_packages.environment(packages, sys.executable, HERE.parents[1] / "library")
 
     def run(*arguments, cwd):
         done = subprocess.run(
