@@ -75,7 +75,7 @@ def build_results(
         list(campaign.cases.values()), campaign.runs, plan.get("runs") or (), workloads
     )
     groups, rows = tables["groups"], tables["rows"]
-    sharing.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
+    sharing.attach(rows, campaign.runs, campaign.hardware)
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
     usages = utilisation.tabulate(rows, campaign.runs, min_utilisation)
     flags.attach(rows, campaign, workloads, check, shares, usages)
@@ -88,7 +88,7 @@ def build_results(
         "campaign": name or campaign.name,
         "counts": _counts(rows),
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
-        "simulated": sharing.simulated(campaign.runs, campaign.provenance),
+        "simulated": sharing.simulated(campaign.runs),
         "hardware": campaign.hardware,
         "families": related,
         "groups": groups,

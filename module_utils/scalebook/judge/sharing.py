@@ -4,26 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ansible.module_utils.scalebook.contracts import Hardware, Row, Run
 from ansible.module_utils.scalebook.hardware import places
 
 
-def attach(
-    rows: Iterable[Row], runs: Sequence[Run], hardware: Sequence[Hardware], provenance: Mapping[str, Any]
-) -> None:
+def attach(rows: Iterable[Row], runs: Sequence[Run], hardware: Sequence[Hardware]) -> None:
     """Give each row the places of its nodes in `hardware`, and the number of its machines.
 
     They are those of its valid runs, of any run where none is valid.
     """
-    machine_ids = _machine_ids(provenance)
     for row in rows:
         own = [run for run in runs if run["case"] == row["case"]]
         own = [run for run in own if run["rate"] is not None] or own
         row["hardware"] = places(hardware, [entry for run in own for entry in run.get("hardware") or ()])
-        counts = [len(set(each)) for run in own if len(each := _machines(run, machine_ids)) == row["nodes"]]
+        counts = [len(set(each)) for run in own if len(each := _machines(run)) == row["nodes"]]
         row["machines"] = min(counts, default=None)
         if row["machines"] == row["nodes"] > 1 and not any(run.get("boots") for run in own):
             # Names of containers do not tell whether they share a host.
@@ -40,41 +36,25 @@ def unknown(entries: Sequence[Hardware], row: Row) -> bool:
     return row["nodes"] > 1 and row.get("machines") is None and in_containers(entries, row)
 
 
-def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, int] | None:
+def simulated(runs: Iterable[Run]) -> dict[str, int] | None:
     """Return `{"nodes", "machines"}` of the largest run whose nodes shared machines, None without one.
 
     `containers` is there where the nodes took themselves for machines of their own.
     """
-    machine_ids = _machine_ids(provenance)
     per_run: list[dict[str, int]] = []
     for run in runs:
-        machines, hosts = _machines(run, machine_ids), _hosts(run, machine_ids)
+        machines, hosts = _machines(run), list(run["hosts"].values())
         if len(set(machines)) < len(machines):
             own = {"containers": 1} if len(set(hosts)) == len(machines) else {}
             per_run.append({"nodes": len(machines), "machines": len(set(machines)), **own})
     return max(per_run, key=lambda counts: counts["nodes"], default=None)
 
 
-def _machines(run: Run, machine_of: Mapping[str, str]) -> list[str]:
+def _machines(run: Run) -> list[str]:
     """Return a word for the machine of each node of a run that tells it.
 
     It is the start of its kernel (Linux's boot_id), which containers of one host share, where every node says
-    it.
+    it, else the host name that its node script reported.
     """
-    boots, hosts = run.get("boots") or {}, _hosts(run, machine_of)
-    return list(boots.values()) if boots and len(boots) >= len(hosts) else hosts
-
-
-def _hosts(run: Run, machine_of: Mapping[str, str]) -> list[str]:
-    """Return the machine of each node by the inventory, else the host name that its node script reported."""
-    return [machine_of.get(node, host) for node, host in run["hosts"].items()]
-
-
-def _machine_ids(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Return node -> its machine, as provenance.json has it."""
-    facts = provenance.get("nodes")
-    return {
-        str(node): str(values["machine"])
-        for node, values in (facts.items() if isinstance(facts, Mapping) else ())
-        if isinstance(values, Mapping) and values.get("machine")
-    }
+    boots, hosts = run.get("boots") or {}, run["hosts"]
+    return list((boots if boots and len(boots) >= len(hosts) else hosts).values())

@@ -14,8 +14,6 @@ HEADS = {
     "head.group": ("group", "组"),
     "head.range": ("range", "范围"),
     "head.interval": ("95 % interval", "95% 置信区间"),
-    "head.speedup_range": ("speedup range", "加速比范围"),
-    "head.speedup_interval": ("speedup 95 % interval", "加速比 95% 置信区间"),
     "head.nodes": ("nodes", "节点"),
     "head.devices": ("devices", "设备数"),
     "head.GPUs": ("GPUs", "GPU 数"),

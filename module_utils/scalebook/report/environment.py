@@ -38,13 +38,11 @@ Line = dict[str, str]
 def table(document: Results) -> list[Line]:
     """Return `{"what", "where", "value"}` lines of a report: the campaign, its hardware, its software."""
     provenance = document["provenance"] or {}
-    own = provenance.get("scalebook")
-    own = own if isinstance(own, Mapping) else {}
     campaign = {
         "campaign": document["campaign"],
         "first run": document["started"],
         "machines": simulated(document),
-        "commit of scalebook": own.get("commit"),
+        "commit of scalebook": (provenance.get("scalebook") or {}).get("commit"),
     }
     lines = [_line(what, "", value) for what, value in campaign.items()]
     lines += _commands(document)
@@ -159,17 +157,14 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
     provenance = recorded or {}
     sentences = []
     for workload, nodes in _workloads(provenance).items():
-        by_node = {
-            node: _sentence(facts, wording) for node, facts in nodes.items() if isinstance(facts, Mapping)
-        }
+        by_node = {node: _sentence(facts, wording) for node, facts in nodes.items()}
         for text in dict.fromkeys(by_node.values()):
             places = [node for node, each in by_node.items() if each == text]
             where = [workload] if len(_workloads(provenance)) > 1 else []
             where += places if len(set(by_node.values())) > 1 else []
             text = text or _("report.not-recorded")
             sentences.append(clean(_.about(", ".join(where), text) if where else text))
-    own = provenance.get("scalebook")
-    commit = (own.get("commit") if isinstance(own, Mapping) else None) or message("report.not-recorded")
+    commit = (provenance.get("scalebook") or {}).get("commit") or message("report.not-recorded")
     short = re.sub(r"[0-9a-f]{40}", lambda digits: digits[0][:12], _told(commit, _))
     last = _("report.scalebook", commit=short)
     return [*sentences[:-1], _.join([*(sentences[-1:] or [_("report.not-recorded")]), last], "list")]
@@ -189,10 +184,7 @@ def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
 
 def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return {workload: {node: facts}}; '' stands for the workload of early campaigns."""
-    by_workload: Mapping[str, Mapping[str, Any]] = provenance.get("workloads") or {
-        "": provenance.get("nodes") or {}
-    }
-    return by_workload
+    return provenance.get("workloads") or {"": provenance.get("nodes") or {}}
 
 
 def _hardware(entry: Hardware) -> dict[str, Any]:
@@ -226,7 +218,7 @@ def _software(provenance: Mapping[str, Any]) -> list[Line]:
         for key in SOFTWARE:
             values: dict[str, list[str]] = {}
             for node, facts in nodes.items():
-                if isinstance(facts, Mapping) and facts.get(key):
+                if facts.get(key):
                     values.setdefault(_text(facts[key]), []).append(node)
             name = ENGLISH(f"fact.{key}") + (f" of {workload}" if workload else "")
             lines += [_line(name, ", ".join(places), value) for value, places in values.items()]
@@ -291,22 +283,14 @@ def _fact(what: str, wording: Wording) -> str:
 def provenance_rows(provenance: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Line]:
     """Return `{"what", "where", "value"}` rows; nodes that agree share one.
 
-    `provenance` maps nodes to their facts, below `workloads` for each workload, or below `nodes`, or at the
-    top; anything else is the campaign's own.
+    What is neither below `workloads` nor below `nodes` is the campaign's own.
     """
-    workloads, nodes = provenance.get("workloads"), provenance.get("nodes")
-    if isinstance(workloads, Mapping) and all(isinstance(facts, Mapping) for facts in workloads.values()):
-        common = {key: value for key, value in provenance.items() if key not in ("nodes", "workloads")}
-        places = {f"{name}." if len(workloads) > 1 else "": facts for name, facts in workloads.items()}
-    elif isinstance(nodes, Mapping):
-        common = {key: value for key, value in provenance.items() if key != "nodes"}
-        places = {"": nodes}
-    else:
-        places = {"": {key: value for key, value in provenance.items() if isinstance(value, Mapping)}}
-        common = {key: value for key, value in provenance.items() if key not in places[""]}
+    common = {key: value for key, value in provenance.items() if key not in ("nodes", "workloads")}
     out = [{"what": what, "where": "", "value": value} for what, value in _flat(common, wording)]
-    for prefix, facts in places.items():
-        out += [{**row, "what": clean(prefix) + row["what"]} for row in _node_rows(facts, wording)]
+    by_workload = _workloads(provenance)
+    for workload, nodes in by_workload.items():
+        prefix = f"{clean(workload)}." if len(by_workload) > 1 else ""
+        out += [{**row, "what": prefix + row["what"]} for row in _node_rows(nodes, wording)]
     return out
 
 

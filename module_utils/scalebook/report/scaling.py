@@ -172,7 +172,9 @@ def _columns(view: View, group: Group) -> list[Column]:
         Column("runs", kind="count"),
         Column("spread", kind="percent"),
         *sheet_only("settings"),
-        *view.limit_columns(),
+        Column("interval", kind="rates", only="sheet", sheet="median_interval95"),
+        Column("speedup_range", kind="speedups", only="sheet", sheet="speedup_range"),
+        Column("speedup_interval", kind="speedups", only="sheet", sheet="speedup_interval95"),
         *sheet_only("average_speed median_speed", "rate"),
     ]
 

@@ -68,16 +68,6 @@ class View:
         several = len(self.document["groups"]) > 1
         return [*([Column("group", look="wrap")] if several else []), Column("label")]
 
-    def limit_columns(self) -> list[Column]:
-        """Return the columns of ranges and of intervals, for sheets and the terminal."""
-        _ = self.wording
-        ours, welch = _("head.interval"), _("head.speedup_interval")
-        return [
-            Column("interval", ours, "rates", only="sheet", sheet="median_interval95"),
-            Column("speedup_range", kind="speedups", only="sheet", sheet="speedup_range"),
-            Column("speedup_interval", welch, "speedups", only="sheet", sheet="speedup_interval95"),
-        ]
-
 
 def noun_of(measured: Iterable[Mapping[str, Any]]) -> str:
     """Return what the devices of groups are called."""

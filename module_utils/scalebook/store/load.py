@@ -150,7 +150,7 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
-            sharing.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
+            sharing.attach(tables["rows"], campaign.runs, campaign.hardware)
             return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
         content = read_small(path)
         try:

@@ -363,11 +363,9 @@ def test_one_workload_needs_no_name_in_its_rows():
     assert [tuple(row.values()) for row in rows] == [("python", "NODE1", "3.8.18")]
 
 
-def test_provenance_may_list_the_nodes_at_the_top():
-    rows = environment.provenance_rows(
-        {"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}}
-    )
-    assert rows == [
+def test_a_fact_of_several_parts_has_a_row_for_each_and_a_list_is_joined():
+    nodes = {"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}}
+    assert environment.provenance_rows({"nodes": nodes}) == [
         {"what": "versions.tensorflow", "where": "NODE1", "value": "2.3.0"},
         {"what": "gpus", "where": "NODE1", "value": "V100, V100"},
     ]
@@ -460,18 +458,6 @@ def test_four_nodes_on_one_machine_are_called_simulated_in_every_form():
 
 def test_nodes_on_machines_of_their_own_are_not_called_simulated():
     assert build([on_hosts(case(2, 1), "a", "b")])["simulated"] is None
-
-
-def test_the_machine_in_the_provenance_decides_which_nodes_are_simulated():
-    facts = {"nodes": {"NODE1": {"machine": "10.0.0.1"}, "NODE2": {"machine": "10.0.0.2"}}}
-    records = [on_hosts(case(2, 1), "vm", "vm")]
-    campaign = Campaign(
-        "night",
-        cases={case(2, 1)["name"]: case(2, 1)},
-        runs=list(map(runs.digest, records)),
-        provenance=facts,
-    )
-    assert build_results(campaign)["simulated"] is None
 
 
 def test_a_campaign_is_called_like_its_directory_and_its_old_name_is_in_the_environment():
