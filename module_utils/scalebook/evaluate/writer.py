@@ -126,12 +126,12 @@ class Writer:
         empty = (None, "", NONE)
         filled = [column for column in columns if any(row[column.key] not in empty for row in rows)]
         if rows:
-            self.blocks.append(Table(self._caption("caption", title), filled, rows))
+            self.blocks.append(Table(filled, rows, caption=self._caption("caption", title)))
 
     def sheet(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
         """Add a table that is in the workbook alone."""
         rows = [{column.key: self.value(line[column.key]) for column in columns} for line in lines]
-        self.blocks.append(Table(title, columns, rows, only="xlsx"))
+        self.blocks.append(Table(columns, rows, caption=title, only="xlsx"))
 
     def distinct(
         self, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]

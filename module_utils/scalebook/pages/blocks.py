@@ -130,10 +130,10 @@ class Table(NamedTuple):
     of the page finds rows by the values of `filters`, keys of theirs.
     """
 
-    caption: str
     columns: Sequence[Column]
     rows: Sequence[Row]
     label: str = ""
+    caption: str = ""
     only: str = ""
     quiet: str = ""
     look: str = ""
@@ -183,6 +183,11 @@ Block = Union[  # noqa: UP007 (evaluated on import)
 def meant_for(form: str, parts: Iterable[Any]) -> list[Any]:
     """Return the blocks or columns that are for a form: md, html, docx, xlsx or txt."""
     return [part for part in parts if not part.only or form in part.only.split()]
+
+
+def titled(title: str, id: str, table: Table, *about: Block) -> list[Block]:
+    """Return the section of a table, which has its title for a label: what is said about it comes first."""
+    return [Heading(2, title, id), *about, table._replace(label=title)]
 
 
 NONE = "–"

@@ -42,7 +42,7 @@ def flat(table: Table) -> Table:
                 value = ", ".join(tag.text for tag in value)
             limits = value if isinstance(value, (list, tuple)) else (None, None)
             line.update(zip(names, limits if pair else [value], strict=True))
-    return Table("", columns, lines)
+    return Table(columns, lines)
 
 
 def csv(lines: Sequence[Mapping[str, Any]]) -> str:

@@ -158,7 +158,7 @@ def of_tables(title: str, blocks: Sequence[Block]) -> bytes:
     tables = [block for block in blocks if isinstance(block, Table)]
     first = {table.caption: table for table in tables if table.only}
     numbered = [table for table in tables if not table.only]
-    contents = Table("", [Column("caption", title)], [{"caption": table.caption} for table in numbered])
+    contents = Table([Column("caption", title)], [{"caption": table.caption} for table in numbered])
     named = {" ".join(table.caption.split(" ")[:2]): table for table in numbered}
     return workbook(title, {**first, "0": contents, **named})
 

@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Items,
     Paragraph,
     Table,
+    titled,
 )
 from ansible.module_utils.scalebook.pages.heat_map import heat_map
 from ansible.module_utils.scalebook.pages.wording import Wording
@@ -108,8 +109,7 @@ def _criteria(acceptance: Acceptance, wording: Wording) -> list[Block]:
     ]
     source = _("acceptance.criteria-of", title=criteria["title"]) if criteria["title"] else ""
     about = [Paragraph(source)] if source else []
-    label = _("acceptance.criteria")
-    return [Heading(2, label), *about, Table("", columns, rows, label)]
+    return titled(_("acceptance.criteria"), "", Table(columns, rows), *about)
 
 
 def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
@@ -124,7 +124,6 @@ def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
         Column("measurements", _("acceptance.measurements"), "count"),
         Column("verdict", _("acceptance.verdict")),
     ]
-    label = _("acceptance.evidence")
     rows = [_row(row, _) for row in acceptance["findings"]]
     shares = {
         (row["nodes"][0], row["nodes"][1]): row["ratio"]
@@ -137,7 +136,7 @@ def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
     charts: list[Block] = [Chart(_("acceptance.links-caption"), picture)] if picture else []
     connected = [*map(_.tell, connection_lines(acceptance))]
     network: list[Block] = [Heading(2, _("acceptance.network")), Items(connected)] if connected else []
-    return [Heading(2, label), *charts, Table("", columns, rows, label), *network]
+    return [*titled(_("acceptance.evidence"), "", Table(columns, rows), *charts), *network]
 
 
 def _part(part: str, wording: Wording) -> str:

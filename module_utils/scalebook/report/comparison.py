@@ -31,7 +31,7 @@ def title(compared: Comparison, wording: Wording) -> str:
 def table(compared: Comparison, declared: Workloads, wording: Wording) -> Table:
     """Return the table of the cases that both measured."""
     columns = columns_of(clean(compared["before"]), clean(compared["now"]), wording)
-    return Table("", columns, cells(compared, declared, wording), title(compared, wording))
+    return Table(columns, cells(compared, declared, wording), title(compared, wording))
 
 
 def columns_of(before: str, now: str, wording: Wording) -> list[Column]:

@@ -34,7 +34,7 @@ def sheet(document: Results) -> Table:
     missing: dict[str, Any] = dict.fromkeys(columns)
     if document["baseline"]:
         missing["baseline_verdict"] = "only here"
-    return Table("", list(columns.values()), [{**missing, **line} for line in lines.values()])
+    return Table(list(columns.values()), [{**missing, **line} for line in lines.values()])
 
 
 def _tables(view: View) -> Iterator[Table]:
@@ -45,7 +45,7 @@ def _tables(view: View) -> Iterator[Table]:
     yield usage.means(document)
     yield usage.arithmetic(view)
     batches = [{"case": row["case"], "global_batch": global_batch(row)} for row in document["rows"]]
-    yield Table("", sheet_only("global_batch", "count"), batches)
+    yield Table(sheet_only("global_batch", "count"), batches)
     fixed = [row for table in document["strong"] for row in table["rows"]]
     yield scaling.strong_table(view, {"id": "", "unit": "", "rows": fixed})
     yield scaling.earlier_table(view)
@@ -57,4 +57,4 @@ def _tables(view: View) -> Iterator[Table]:
         }
         for row in document["rows"]
     ]
-    yield Table("", sheet_only("flags machines hardware software"), about)
+    yield Table(sheet_only("flags machines hardware software"), about)

@@ -253,7 +253,7 @@ def section(document: Results, wording: Wording) -> list[Block]:
     lines += software(document["provenance"], _)
     lines += [_("report.bound")] if any("numa" in binding_of(row) for row in document["rows"]) else []
     columns = [Column("what"), Column("where", _("head.nodes")), Column("value", look="wrap")]
-    table = [Table("", columns, rows, title)] if rows else []
+    table = [Table(columns, rows, title)] if rows else []
     return [Heading(2, title, "environment"), Items(lines), *table]
 
 

@@ -24,6 +24,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Paragraph,
     Table,
     Tag,
+    titled,
 )
 from ansible.module_utils.scalebook.pages.numbers import quotient
 from ansible.module_utils.scalebook.pages.sparkline import Spot, sparkline
@@ -63,7 +64,7 @@ def files(index: Index, reports: Reports, templates: str, language: str = "en") 
     blocks = [*_charts(index["rates"], _), *_campaigns(index["campaigns"], _), *_cases(index["series"], _)]
     if index["unread"]:
         blocks += [Heading(2, _("index.unread"), "unread"), Items(list(map(_.tell, index["unread"])))]
-    table = Table("", comparison.columns_of("", "", _), (), _("index.side-by-side"), look="wide")
+    table = Table(comparison.columns_of("", "", _), (), _("index.side-by-side"), look="wide")
     frame = {
         "title": _("index.title"),
         "kicker": _("index.kicker"),
@@ -225,7 +226,7 @@ def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
     earlier = rows[MOST_SHOWN:]
     if earlier:
         title = _("index.earlier", campaigns=_.count(len(earlier), "campaign"))
-        blocks.append(Fold(title, [Table("", columns, earlier, title, filters=FILTERS_OF_CAMPAIGNS)]))
+        blocks.append(Fold(title, [Table(columns, earlier, title, filters=FILTERS_OF_CAMPAIGNS)]))
     return blocks
 
 
@@ -281,7 +282,7 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
     blocks += [Heading(2, _("index.cases"), "cases"), Paragraph(_("index.line"), "soft")]
     for model in sorted(models, key=lambda each: models[each]):
         own = [each for each in series if each["model"] == model]
-        table = Table("", _case_columns(own, _), _lines(own, _), _named(model, _), filters=FILTERS)
+        table = Table(_case_columns(own, _), _lines(own, _), _named(model, _), filters=FILTERS)
         blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), [table]))
     return blocks
 
@@ -341,8 +342,7 @@ def _section(
     *about: Block,
     filters: Sequence[str] = FILTERS,
 ) -> list[Block]:
-    title = wording(f"index.{name}")
-    return [Heading(2, title, name), *about, Table("", columns, lines, title, filters=filters)]
+    return titled(wording(f"index.{name}"), name, Table(columns, lines, filters=filters), *about)
 
 
 def _place(place: Place, wording: Wording) -> str:

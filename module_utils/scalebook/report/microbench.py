@@ -164,7 +164,7 @@ def table(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> Table:
     lines = [
         {"what": title, **{str(index): cell for index, cell in enumerate(row)}} for title, row in rows.items()
     ]
-    return Table("", columns, lines, "TFLOP/s")
+    return Table(columns, lines, "TFLOP/s")
 
 
 def collectives(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Block]:
@@ -182,7 +182,7 @@ def collectives(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[B
     ]
     rows = sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"]))
     about = Paragraph(_("microbench.as-nccl-tests"), "soft")
-    return [Heading(2, title, "collectives"), Table("", columns, rows, title), about]
+    return [Heading(2, title, "collectives"), Table(columns, rows, title), about]
 
 
 def _connection(nccl: Interconnect | None, wording: Wording) -> list[Block]:

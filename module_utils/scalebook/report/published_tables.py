@@ -93,7 +93,7 @@ def _table(entry: Mapping[str, Any]) -> Table:
         }
         for pair in entry["rows"]
     ]
-    return Table("", columns, rows)
+    return Table(columns, rows)
 
 
 def _quotient(ours: float | None, theirs: float | None) -> float | None:
@@ -173,7 +173,7 @@ def _rates_table(pairs: Sequence[Beside], wording: Wording) -> Table:
         }
         for pair in pairs
     ]
-    return Table("", RATES, rows)
+    return Table(RATES, rows)
 
 
 def _remarks(pair: Beside, wording: Wording) -> str:
@@ -234,7 +234,7 @@ def _only_table(tables: Sequence[Mapping[str, Any]], wording: Wording) -> Table:
         }
         for table in tables
     ]
-    return Table("", [Column("name"), *columns], lines)
+    return Table([Column("name"), *columns], lines)
 
 
 def _only_cell(row: PublishedRow, wording: Wording) -> str:

@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Table,
     Tag,
     sheet_only,
+    titled,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report.view import View, kind_of_flag
@@ -26,14 +27,13 @@ from ansible.module_utils.scalebook.text import clean
 
 def section(view: View) -> list[Block]:
     """Return the section of the runs that count."""
-    _ = view.wording
-    short, title = view.short_names, _("title.runs")
+    short = view.short_names
     rows = [
         {"group": short[row["case"]], **cells(view, run, row)}
         for row in view.document["rows"]
         for run in row["runs"]
     ]
-    return [Heading(2, title, "runs"), Table("", columns(view), rows, title)] if rows else []
+    return titled(view.wording("title.runs"), "runs", Table(columns(view), rows)) if rows else []
 
 
 def columns(view: View) -> list[Column]:
@@ -90,8 +90,7 @@ def excluded(view: View) -> list[Block]:
     """Return the section of the runs that do not count, and how to have them count where that is known."""
     if not view.document["uncounted"]:
         return []
-    _, title = view.wording, view.wording("title.uncounted")
-    heading = Heading(2, title, "uncounted")
+    _ = view.wording
     columns = [
         Column("case", only="md"),
         Column("label", only="html", soft="group", hint="case"),
@@ -100,8 +99,9 @@ def excluded(view: View) -> list[Block]:
         Column("reason", only="html", look="wrap", soft="source", lines="last_lines"),
         Column("with_source", _("head.reason"), only="md"),
     ]
+    section = titled(_("title.uncounted"), "uncounted", Table(columns, excluded_rows(view)))
     fix = fix_of_import(view)
-    return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]
+    return [*section, *([Paragraph(fix)] if fix else [])]
 
 
 def fix_of_import(view: View) -> str:
@@ -143,12 +143,11 @@ def skipped(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Bloc
         Column("label", only="html", hint="case"),
         Column("reason", look="wrap"),
     ]
-    title = wording("title.skipped")
     rows = [
         {"case": entry["case"], "label": clean(entry["label"]), "reason": wording.tell(entry["reason"])}
         for entry in entries
     ]
-    return [Heading(2, title, "skipped"), Table("", columns, rows, title)] if rows else []
+    return titled(wording("title.skipped"), "skipped", Table(columns, rows)) if rows else []
 
 
 def notes(messages: Sequence[Message], wording: Wording) -> list[Block]:

@@ -12,13 +12,13 @@ from ansible.module_utils.scalebook.judge import flags, headings
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Column,
-    Heading,
     Item,
     Items,
     Paragraph,
     Table,
     Tag,
     sheet_only,
+    titled,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import first_screen, method
@@ -42,8 +42,7 @@ FILLED = ("tokens", "latency_ms", "mfu", "tflops")
 def weak(view: View) -> list[Block]:
     """Return all results in one table, what its flags mean, and the workloads of families side by side."""
     _ = view.wording
-    title = _("title.results")
-    blocks: list[Block] = [Heading(2, title, "results"), results(view)._replace(label=title)]
+    blocks = titled(_("title.results"), "results", results(view))
     blocks += [Paragraph(text, "soft") for text in _notes(view)]
     blocks += explained(view, view.document["rows"])
     for index, family in enumerate(view.document["families"], 1):
@@ -71,7 +70,7 @@ def results(view: View) -> Table:
         }
         for row in rows
     ]
-    return Table("", _result_columns(view, lines), lines, quiet="unusable")
+    return Table(_result_columns(view, lines), lines, quiet="unusable")
 
 
 def _result_columns(view: View, lines: Sequence[Mapping[str, Any]]) -> list[Column]:
@@ -147,7 +146,7 @@ def explained(view: View, rows: Sequence[Row], explained_codes: Container[str] =
 
 def group_table(view: View, group: Group) -> Table:
     """Return the table of a group: DLPerf's columns and names of columns for the terminal and for sheets."""
-    return Table("", _columns(view, group), [_cells(view, row) for row in view.rows_of(group)])
+    return Table(_columns(view, group), [_cells(view, row) for row in view.rows_of(group)])
 
 
 def _columns(view: View, group: Group) -> list[Column]:
@@ -211,7 +210,6 @@ def strong(view: View) -> list[Block]:
     tables = [table for table in view.document["strong"] if any(row["speedup"] for row in table["rows"])]
     if not tables:
         return []
-    title = _("title.strong")
     columns = [
         Column("title", look="wrap"),
         Column("label"),
@@ -231,12 +229,9 @@ def strong(view: View) -> list[Block]:
     ]
     codes = {flag["code"] for row in view.document["rows"] for flag in row["flags"]}
     rows = [row for table in tables for row in table["rows"]]
-    return [
-        Heading(2, title, "strong"),
-        Paragraph(_("report.strong"), "soft"),
-        Table("", columns, lines, title),
-        *explained(view, rows, codes),
-    ]
+    about = Paragraph(_("report.strong"), "soft")
+    section = titled(_("title.strong"), "strong", Table(columns, lines), about)
+    return [*section, *explained(view, rows, codes)]
 
 
 def strong_table(view: View, table: Mapping[str, Any]) -> Table:
@@ -251,7 +246,7 @@ def strong_table(view: View, table: Mapping[str, Any]) -> Table:
         Column("efficiency", kind="percent", sheet="strong_efficiency"),
         Column("runs", kind="count"),
     ]
-    return Table("", columns, _strong_lines(view, table))
+    return Table(columns, _strong_lines(view, table))
 
 
 def _strong_lines(view: View, table: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -269,7 +264,7 @@ def side_by_side(view: View, family: Family, anchor: str) -> list[Block]:
     if not has_compared(family):
         return []
     name = view.wording("title.family", family=clean(family["family"]))
-    return [Heading(2, name, anchor), family_table(view, family)._replace(label=name)]
+    return titled(name, anchor, family_table(view, family))
 
 
 def has_compared(family: Family) -> bool:
@@ -295,7 +290,7 @@ def family_table(view: View, family: Family) -> Table:
             Column(f"speedup{index}", _("head.speedup"), "speedup", over=name),
             Column(f"efficiency{index}", _("head.efficiency"), "percent", over=name),
         ]
-    return Table("", columns, [_family_line(line, view.wording) for line in family["lines"]])
+    return Table(columns, [_family_line(line, view.wording) for line in family["lines"]])
 
 
 def _family_line(line: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
@@ -310,7 +305,6 @@ def _family_line(line: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
 def largest_batches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]:
     """Return the section of the largest batch that each search found, nothing without a search."""
     _ = wording
-    title, rows = _("title.largest"), searches(entries, wording)
     columns = [
         Column("title"),
         Column("points"),
@@ -319,9 +313,8 @@ def largest_batches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> l
         Column("searches", kind="count"),
         Column("note"),
     ]
-    about = _("report.largest")
-    heading = Heading(2, title, "largest-batch")
-    return [heading, Paragraph(about, "soft"), Table("", columns, rows, title)] if rows else []
+    table, about = Table(columns, searches(entries, _)), Paragraph(_("report.largest"), "soft")
+    return titled(_("title.largest"), "largest-batch", table, about) if entries else []
 
 
 def searches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[dict[str, Any]]:
@@ -346,10 +339,10 @@ def earlier(view: View) -> list[Block]:
     if not compared:
         return []
     title = _("title.baseline", name=clean(compared["name"]))
-    blocks: list[Block] = [Heading(2, title, "baseline")]
-    blocks += [Paragraph(each, "warning") for each in warnings(compared, _)]
+    about = [Paragraph(each, "warning") for each in warnings(compared, _)]
     only, rule = only_in(compared, _), Paragraph(method.baseline_rule(_), "soft")
-    return [*blocks, earlier_table(view)._replace(label=title), *([Items(only)] if only else []), rule]
+    section = titled(title, "baseline", earlier_table(view), *about)
+    return [*section, *([Items(only)] if only else []), rule]
 
 
 def warnings(compared: Mapping[str, Any], wording: Wording) -> list[str]:
@@ -387,7 +380,7 @@ def earlier_table(view: View) -> Table:
         Column("verdict", kind="tags", only="html txt", soft="why", sheet="baseline_verdict"),
         Column("judged", _("head.verdict"), only="md"),
     ]
-    return Table("", columns, rows)
+    return Table(columns, rows)
 
 
 def _earlier_cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Paragraph,
     Table,
     sheet_only,
+    titled,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE, Quantity
@@ -37,9 +38,8 @@ def section(view: View) -> list[Block]:
     """Return how busy the nodes were, a row for each case; it says so where nothing was recorded."""
     _ = view.wording
     title, lines = _("title.utilisation"), view.document["utilisation"]
-    heading = Heading(2, title, "utilisation")
     if not lines:
-        return [heading, Paragraph(_("report.no-telemetry"), "soft")]
+        return [Heading(2, title, "utilisation"), Paragraph(_("report.no-telemetry"), "soft")]
     cases: dict[str, dict[str, Usage]] = {}
     for line in lines:
         cases.setdefault(line["case"], {})[line["quantity"]] = line
@@ -59,8 +59,8 @@ def section(view: View) -> list[Block]:
         }
         for case, own in cases.items()
     ]
-    table = Table("", columns, rows, title, look="names")
-    return [heading, Paragraph(_("report.utilisation"), "soft"), table, *_judged(view)]
+    table, about = Table(columns, rows, look="names"), Paragraph(_("report.utilisation"), "soft")
+    return [*titled(title, "utilisation", table, about), *_judged(view)]
 
 
 DIAGNOSES = 6
@@ -109,7 +109,7 @@ def means(document: Results) -> Table:
     rows: dict[str, dict[str, Any]] = {}
     for line in document["utilisation"]:
         rows.setdefault(line["case"], {"case": line["case"]})[line["quantity"]] = line["mean"]
-    return Table("", columns, list(rows.values()))
+    return Table(columns, list(rows.values()))
 
 
 def bottlenecks(view: View) -> list[Block]:
@@ -158,12 +158,10 @@ def step_times(view: View) -> list[Block]:
     """Return the section of step times; it says so where no log has a line for each step."""
     _ = view.wording
     title = _("title.steps")
-    heading = Heading(2, title, "steps")
     if not any(row["steps"] for row in view.document["rows"]):
-        return [heading, Paragraph(_("report.no-steps"), "soft")]
+        return [Heading(2, title, "steps"), Paragraph(_("report.no-steps"), "soft")]
     about = [_("report.steps"), *([_("report.waits")] if _waits(view) else [])]
-    text = _.join(about, "sentences")
-    return [heading, Paragraph(text, "soft"), step_table(view)._replace(label=title)]
+    return titled(title, "steps", step_table(view), Paragraph(_.join(about, "sentences"), "soft"))
 
 
 def step_table(view: View) -> Table:
@@ -175,7 +173,7 @@ def step_table(view: View) -> Table:
         for row in rows
         if row["steps"]
     ]
-    return Table("", _step_columns(view), lines)
+    return Table(_step_columns(view), lines)
 
 
 def _waits(view: View) -> bool:
@@ -223,9 +221,7 @@ def flops(view: View) -> list[Block]:
     _ = view.wording
     if not view.document["mfu"]:
         return []
-    about = _("report.flops")
-    title = _("title.mfu")
-    return [Heading(2, title, "mfu"), Paragraph(about, "soft"), arithmetic(view)._replace(label=title)]
+    return titled(_("title.mfu"), "mfu", arithmetic(view), Paragraph(_("report.flops"), "soft"))
 
 
 def arithmetic(view: View) -> Table:
@@ -254,7 +250,7 @@ def arithmetic(view: View) -> Table:
         }
         for entry in view.document["mfu"]
     ]
-    return Table("", columns, rows)
+    return Table(columns, rows)
 
 
 def reported(view: View) -> list[Block]:
@@ -281,7 +277,7 @@ def reported(view: View) -> list[Block]:
         blocks += [
             Heading(2, title, f"reported{index}"),
             Paragraph(about, "soft", only="html"),
-            Table("", columns, rows, title, look="names"),
+            Table(columns, rows, title, look="names"),
             Paragraph(about, only="md"),
         ]
     return blocks

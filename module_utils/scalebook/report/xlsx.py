@@ -31,10 +31,10 @@ def workbook(document: Results) -> bytes:
     named_sheets = {
         "summary": summary,
         "charts": named_rows,
-        "tables": csv_sheet.sheet(document) if document["rows"] else Table("", sheet_only("campaign"), []),
+        "tables": csv_sheet.sheet(document) if document["rows"] else Table(sheet_only("campaign"), []),
         "runs": sheets.flat(_runs(View(document))),
-        "environment": Table("", sheet_only("what where value"), environment.table(document)),
-        "notes": Table("", sheet_only("note"), [{"note": note} for note in _notes(document)]),
+        "environment": Table(sheet_only("what where value"), environment.table(document)),
+        "notes": Table(sheet_only("note"), [{"note": note} for note in _notes(document)]),
     }
     return spreadsheet.workbook(
         document["campaign"], named_sheets, {"charts": [*_bars(named_rows), *_lines(named_rows)]}
@@ -80,7 +80,7 @@ def _summary(view: View) -> Table:
         }
         for row in document["rows"]
     ]
-    return Table("", columns, sorted(rows, key=lambda row: row["unit"]))
+    return Table(columns, sorted(rows, key=lambda row: row["unit"]))
 
 
 def _differs(row: Row, group: Group) -> str:
@@ -115,7 +115,7 @@ def _named(summary: Table) -> Table:
         series = " ".join(filter(None, (row[key] for key in several)))
         rows.append({**row, "series": series, "name": f"{series} {row['label']}".strip()})
     columns = [column for column in summary.columns if column.key in ("devices", "each", "efficiency")]
-    return Table("", [Column("name", ENGLISH("head.case")), *columns], rows)
+    return Table([Column("name", ENGLISH("head.case")), *columns], rows)
 
 
 def _bars(charted: Table) -> list[Plot]:
@@ -144,7 +144,7 @@ def _runs(view: View) -> Table:
     for excluded in view.document["uncounted"]:
         notes = "; ".join(map(ENGLISH.tell, excluded.get("notes") or ()))
         rows.append({**excluded, "reason": ENGLISH.tell(excluded["reason"] or ""), "notes": notes})
-    return Table("", runs.columns(view), rows)
+    return Table(runs.columns(view), rows)
 
 
 def _notes(document: Results) -> list[str]:

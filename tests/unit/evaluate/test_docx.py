@@ -78,7 +78,7 @@ def test_every_cell_of_every_table_is_there(document):
 
 
 def test_the_widths_of_a_table_fill_the_page_and_leave_room_for_a_number():
-    table = Table("t", [Column("a", "text"), Column("b", "n", "rate")], [{"a": "word " * 40, "b": 12345.6}])
+    table = Table([Column("a", "text"), Column("b", "n", "rate")], [{"a": "word " * 40, "b": 12345.6}])
     root = ElementTree.fromstring(parts("en", [table])["word/document.xml"])
     text, number = [int(each.get(f"{WORD}w")) for each in root.iter(f"{WORD}gridCol")]
     assert text + number == pytest.approx(docx.TEXT_WIDTH, abs=2)
@@ -142,7 +142,11 @@ def test_text_of_logs_cannot_break_the_document():
     wild = '<w:p> & "\x00\x1b[31m\ufffe'
     body = parts(
         "en",
-        [Paragraph(wild), Code("log", "one\ntwo"), Table("Table 1-1 t", [Column("0", wild)], [{"0": wild}])],
+        [
+            Paragraph(wild),
+            Code("log", "one\ntwo"),
+            Table([Column("0", wild)], [{"0": wild}], caption="Table 1-1 t"),
+        ],
     )
     root = ElementTree.fromstring(body["word/document.xml"])
     assert paragraphs(root, "BodyText") == ['<w:p> & "  [31m ']

@@ -486,7 +486,7 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
 def test_a_sheet_has_the_columns_with_a_name_for_sheets_and_two_of_a_range():
     columns = [Column("label", "case"), Column("rate", "rate", "rates", only="html", sheet="mean_rate")]
     rows = [{"label": "1n1g", "rate": [1.0, 2.0]}, {"label": "1n2g", "rate": None}]
-    assert sheets.flat(Table("", columns, rows)).rows == [
+    assert sheets.flat(Table(columns, rows)).rows == [
         {"mean_rate_low": 1.0, "mean_rate_high": 2.0},
         {"mean_rate_low": None, "mean_rate_high": None},
     ]

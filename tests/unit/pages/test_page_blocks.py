@@ -27,7 +27,6 @@ TEMPLATES = str(Path(__file__).parents[3] / "templates")
 PEOPLE = Wording(for_people=True)
 CHINESE = Wording("zh")
 TABLE = Table(
-    "",
     [
         Column("label", "case", soft="group"),
         Column("group", "group", only="md"),
@@ -80,7 +79,7 @@ def test_a_table_on_the_terminal_is_aligned_below_its_title():
 
 
 def test_columns_below_a_common_heading_are_named_in_a_second_row():
-    table = Table("", [Column("a", "case"), Column("b", "speedup", "speedup", over="torch")], [])
+    table = Table([Column("a", "case"), Column("b", "speedup", "speedup", over="torch")], [])
     first, second = re.findall(r"<tr>.*</tr>", page(table))
     assert 'rowspan="2">case</th><th scope="colgroup" colspan="1">torch</th>' in first
     assert second == '<tr><th scope="col">speedup</th></tr>'
@@ -109,7 +108,7 @@ EVERYWHERE = [
     Paragraph(WILD, lead=WILD),
     Items([WILD, Item(WILD, WILD, WILD)]),
     Settings([(WILD, WILD)]),
-    Table("", [Column("x", WILD, soft="x", hint="x")], [{"x": WILD}], WILD),
+    Table([Column("x", WILD, soft="x", hint="x")], [{"x": WILD}], WILD),
     Fold(WILD, [Paragraph(WILD)]),
 ]
 
@@ -125,9 +124,7 @@ def test_no_value_is_markup_on_a_page():
 
 
 def test_a_flag_is_a_link_to_what_is_said_of_it():
-    table = Table(
-        "", [Column("flags", "flags", "tags")], [{"flags": [Tag("late", "slow", "#g1-1"), Tag("odd")]}]
-    )
+    table = Table([Column("flags", "flags", "tags")], [{"flags": [Tag("late", "slow", "#g1-1"), Tag("odd")]}])
     assert '<a class="flag slow" href="#g1-1">late</a><span class="flag">odd</span>' in page(table)
     assert markdown.rendered([table]).endswith("\nlate, odd")
 
@@ -174,7 +171,7 @@ def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
     ],
 )
 def test_the_numbers_of_a_column_have_as_many_decimals(kind, values, texts):
-    table = Table("", [Column("x", "x", kind)], [{"x": value} for value in values])
+    table = Table([Column("x", "x", kind)], [{"x": value} for value in values])
     [column] = cells.columns_of(table, "html", PEOPLE)
     assert [cells.text_of(row, column, PEOPLE) for row in table.rows] == texts
 
@@ -202,9 +199,7 @@ def test_flags_links_and_text_may_follow_a_paragraph_on_a_page():
 
 
 def test_a_row_can_be_found_by_a_script_and_its_name_can_be_a_link():
-    table = Table(
-        "", [Column("name", href="to")], [{"name": "a|b", "to": "a/b", "kind": "x"}], filters=["kind"]
-    )
+    table = Table([Column("name", href="to")], [{"name": "a|b", "to": "a/b", "kind": "x"}], filters=["kind"])
     assert '<tr data-kind="x"><td class="l"><a href="a/b">a|b</a></td></tr>' in page(table)
 
 
