@@ -34,11 +34,8 @@ def check_results(document: Mapping[str, Any]) -> Results:
     document = upgrade(document)
     if document.get("schema") != RESULTS_SCHEMA or "rows" not in document:
         raise ResultsError(f"is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again")
-    try:
-        shapes.check(Results, document)
-        shapes.check(ProvenanceFile, document.get("provenance") or {}, "provenance")
-    except shapes.ShapeError as exc:
-        raise ResultsError(str(exc)) from None
+    shapes.check(Results, document, error=ResultsError)
+    shapes.check(ProvenanceFile, document.get("provenance") or {}, "provenance", ResultsError)
     _check_keys("", document, (*PARTS, *TABLES))
     _check_keys("counts", document["counts"], ("good", "planned"))
     for index, group in enumerate(document["groups"]):

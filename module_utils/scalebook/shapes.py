@@ -27,9 +27,17 @@ class ShapeError(ValueError):
     """A value that does not fit its contract; the message has its place, the value and what is allowed."""
 
 
-def check(contract: Any, value: Any, place: str = "") -> None:
-    """Raise ShapeError where `value`, which is at `place` of its file, does not fit a contract."""
-    _checker(contract)(value, place)
+def check(contract: Any, value: Any, place: str = "", error: type[ValueError] | None = None) -> None:
+    """Raise ShapeError where `value`, which is at `place` of its file, does not fit a contract.
+
+    `error` is what is raised instead, with the same text.
+    """
+    try:
+        _checker(contract)(value, place)
+    except ShapeError as exc:
+        if error is None:
+            raise
+        raise error(str(exc)) from None
 
 
 @cache

@@ -10,11 +10,11 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.pages.blocks import NONE
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commit")
 """The fields of a campaign's provenance that the tables show."""
-NONE = "–"
 MIXED = ("fp16", "bf16")
 
 

@@ -72,17 +72,11 @@ def check(document: Any) -> list[Row]:
         if not all(type(rate) in (int, float) and 0 < rate < math.inf for rate in rates):
             raise BaselineError(f"the row {row['label']!r} has a rate that is not a positive number")
         checked = (*IDENTITY, *NAMED, "runs", "hardware", "machines")
-        _fit(Row, {field: row[field] for field in checked if field in row})
-    _fit(Results, {key: document[key] for key in ("campaign", "hardware", "started") if key in document})
-    _fit(ProvenanceFile, document.get("provenance") or {})
+        shapes.check(Row, {field: row[field] for field in checked if field in row}, error=BaselineError)
+    head = {key: document[key] for key in ("campaign", "hardware", "started") if key in document}
+    shapes.check(Results, head, error=BaselineError)
+    shapes.check(ProvenanceFile, document.get("provenance") or {}, error=BaselineError)
     return cast("list[Row]", rows)
-
-
-def _fit(contract: Any, value: Any) -> None:
-    try:
-        shapes.check(contract, value)
-    except shapes.ShapeError as exc:
-        raise BaselineError(str(exc)) from None
 
 
 def compare(

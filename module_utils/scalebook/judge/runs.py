@@ -51,7 +51,7 @@ def check_case(case: Any) -> dict[str, Any]:
     """Return `case` if it has every field that the report needs, else raise RecordError."""
     if not isinstance(case, Mapping):
         raise RecordError("has no case")
-    _fit(Case, {**case}, "case")
+    shapes.check(Case, {**case}, "case", RecordError)
     lacking = [field for field in REQUIRED_FIELDS if field not in case]
     if lacking:
         raise RecordError(f"its case has no {lacking[0]}")
@@ -68,13 +68,6 @@ def check_case(case: Any) -> dict[str, Any]:
     return dict(case)
 
 
-def _fit(contract: Any, value: Any, place: str = "") -> None:
-    try:
-        shapes.check(contract, value, place)
-    except shapes.ShapeError as exc:
-        raise RecordError(str(exc)) from None
-
-
 def check_record(record: Any) -> Record:
     """Return `record` if it is a result record of today's schema, else raise RecordError."""
     if not isinstance(record, Mapping):
@@ -88,7 +81,8 @@ def check_record(record: Any) -> Record:
         raise RecordError(f"has repeat {repeat!r}")
     check_case(record.get("case"))
     # The readings of telemetry are checked where they are used: without them a rate stands as it is.
-    _fit(Record, {key: value for key, value in record.items() if key != "telemetry"})
+    judged = {key: value for key, value in record.items() if key != "telemetry"}
+    shapes.check(Record, judged, error=RecordError)
     return cast(Record, record)
 
 

@@ -53,6 +53,10 @@ class Wording:
         code = f"{section}.{value}".replace(" ", "-")
         return catalogue.CATALOGUES[self.language].get(code, clean(value))
 
+    def per_second(self, unit: str) -> str:
+        """Return the unit of a rate, such as `sequences/s`."""
+        return f"{self.name('unit', unit)}/s"
+
     def fact(self, text: str) -> str:
         """Return what a node recorded; a framework may bring its own version, beside the system's."""
         if not text.endswith(OWN):
@@ -72,8 +76,8 @@ class Wording:
         return f"{number}{space}{declared[rest]}{comma}{values}"
 
     def join(self, parts: Iterable[str], kind: str = "parts") -> str:
-        """Return the parts of a line as one text."""
-        return catalogue.CATALOGUES[self.language][f"join.{kind}"].join(parts)
+        """Return the parts of a line as one text; one without text is none."""
+        return catalogue.CATALOGUES[self.language][f"join.{kind}"].join(filter(None, parts))
 
     def about(self, what: str, text: str) -> str:
         """Return a text with what it is about before it."""

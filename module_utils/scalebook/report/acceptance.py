@@ -41,13 +41,10 @@ def documents(acceptance: Acceptance, templates: str) -> dict[str, str]:
     texts = {}
     for language in catalogue.LANGUAGES:
         _ = Wording(language, for_people=True)
-        texts[f"acceptance.{language}.html"] = html.document(title(_), blocks(acceptance, _), _, templates)
+        texts[f"acceptance.{language}.html"] = html.document(
+            _("acceptance.title"), blocks(acceptance, _), _, templates
+        )
     return texts
-
-
-def title(wording: Wording) -> str:
-    """Return the title of the document."""
-    return wording("acceptance.title")
 
 
 def blocks(acceptance: Acceptance, wording: Wording) -> list[Block]:

@@ -63,7 +63,7 @@ class _Drawer(NamedTuple):
 
     def case(self, label: str, row: Row) -> str:
         """Return the label of a case of a group that has a label, or '' of one alone."""
-        return self.wording.join(filter(None, [label, clean(row["label"])]))
+        return self.wording.join([label, clean(row["label"])])
 
     def note(self, row: Row, field: str) -> str:
         """Return the text of a point: its value, the range of the runs and how many they are."""
@@ -126,7 +126,7 @@ def _titles(drawer: _Drawer, kind: str, sets: Sequence[Set]) -> list[str]:
     for groups, name in zip(sets, names, strict=True):
         last = first + len(groups) - 1
         if names.count(name) > 1 or (len(sets) > 1 and not name):
-            name = _.join(filter(None, [name, _("chart.part", first=first, last=last, count=count)]))
+            name = _.join([name, _("chart.part", first=first, last=last, count=count)])
         titles.append(_.about(title, name) if name else title)
         first = last + 1
     return titles

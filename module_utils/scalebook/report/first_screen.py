@@ -36,7 +36,7 @@ def title(view: View) -> str:
     compilers = [clean(group["compiler"] or _("family.compiled")) for group in groups if group["xla"]]
     what = _.join([_few(models, _), *filter(None, (_few(dtypes, _), _few(compilers, _)))])
     what = what or clean(view.document["campaign"]) or _("title.measurements")
-    return _.join(filter(None, [what, hardware.models(view.document["hardware"], _)]), "list")
+    return _.join([what, hardware.models(view.document["hardware"], _)], "list")
 
 
 def _model(group: Group) -> str:
@@ -68,7 +68,7 @@ def blocks(view: View) -> list[Block]:
 def _system(view: View) -> list[str]:
     """Return when and on what was measured, in short; the section of the environment has the rest."""
     document, _ = view.document, view.wording
-    campaign = _.join(filter(None, [clean(document["campaign"]), _.moment(document["started"] or "")]))
+    campaign = _.join([clean(document["campaign"]), _.moment(document["started"] or "")])
     return [_.about(campaign, each) for each in _hosts(view)[:1]] + _hosts(view)[1:FEW]
 
 
@@ -79,7 +79,7 @@ def _hosts(view: View) -> list[str]:
     sharing = [kind for kind in kinds if len(kind["nodes"]) > 1] or kinds[:1]
     lines = [(hardware.brief(kind, _), shared if kind in sharing else "") for kind in kinds]
     lines = lines or [(_("report.no-hardware"), shared)]
-    return [clean(_.join(filter(None, parts), "list")) for parts in lines]
+    return [clean(_.join(parts, "list")) for parts in lines]
 
 
 def shares(view: View) -> dict[str, tuple[float | None, str]]:
@@ -113,9 +113,8 @@ def reported_mfu(row: Row) -> float | None:
 
 def _best(view: View) -> list[Block]:
     """Return the fastest usable rows, the one at the most devices first."""
-    rows = {row["case"]: row for row in view.document["rows"]}
     groups = {group["id"]: group for group in view.document["groups"]}
-    best = [rows[case] for case in view.document["best"]]
+    best = [view.rows[case] for case in view.document["best"]]
     mfu_of = shares(view)
     peaks = [mfu_of[row["case"]][1] for row in best]
     several = len(best) > 1
@@ -157,10 +156,9 @@ def _link(view: View, row: Row) -> Tag:
 
 def _conclusions(view: View) -> list[Block]:
     """Return the sentences of conclusion, each with a link to the row that it is about."""
-    rows = {row["case"]: row for row in view.document["rows"]}
     items = []
     for each in view.document["conclusions"]:
-        see = _link(view, rows[each["case"]]) if each["case"] else None
+        see = _link(view, view.rows[each["case"]]) if each["case"] else None
         items.append(Item(view.wording.tell(each["message"]), see=see))
     return [Items(items, "conclusions")]
 

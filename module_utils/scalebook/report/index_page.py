@@ -174,7 +174,7 @@ def _chart(cases: Sequence[Rates], models: Sequence[str], device: str, wording: 
     rows = []
     for case in cases:
         fastest = max(each["rate"] for each in case["of"])
-        unit = f"{_.name('unit', case['unit'])}/s"
+        unit = _.per_second(case["unit"])
         bars = [
             Bar(
                 models.index(each["model"]),
@@ -245,11 +245,11 @@ def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
         _("index.batch", size=first["bsz"]),
     ]
     return {
-        "what": _.join(filter(None, values)),
+        "what": _.join(values),
         "kind": _place(first, _),
         "others": _("index.others", others=_.count(len(best) - 1, "workload")) if best[1:] else "",
         "rate": _.number(first["rate"]),
-        "unit": f"{_.name('unit', first['unit'])}/s",
+        "unit": _.per_second(first["unit"]),
         "mfu": first["mfu"],
     }
 
@@ -313,7 +313,7 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
             "link": _link(each, _) or "–",
             "drawn": over_time(each["points"], _) if each["points"][1:] else "–",
             "median": last["median"] or None,
-            "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
+            "unit": _.per_second(each["unit"]) if last["median"] else "",
             "ratio": last["ratio"] or None,
             "verdict": [Tag(_("index.regression"), "stop")]
             if last["regression"]
@@ -350,11 +350,11 @@ def _place(place: Place, wording: Wording) -> str:
     if place["model"] == NOT_RECORDED:
         return wording("report.not-recorded")
     count = f"{place['gpus']} × " if place["gpus"] else ""
-    return wording.join(filter(None, [f"{count}{place['model']}", _link(place, wording)]))
+    return wording.join([f"{count}{place['model']}", _link(place, wording)])
 
 
 def _link(place: Place, wording: Wording) -> str:
-    return wording.join(filter(None, [place["link"], hardware.shared(place, wording)]), "list")
+    return wording.join([place["link"], hardware.shared(place, wording)], "list")
 
 
 def _named(kind: str, wording: Wording) -> str:

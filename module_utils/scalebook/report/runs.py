@@ -74,7 +74,7 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         **run,
         **{key: row[key] for key in ("case", "unit")},
         "status": "ok",
-        "per_second": f"{_.name('unit', row['unit'])}/s",
+        "per_second": _.per_second(row["unit"]),
         "label": clean(row["label"]),
         "log": clean(run["log"]),
         "time_source": _.name("source", run["time_source"]),

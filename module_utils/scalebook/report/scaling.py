@@ -60,7 +60,7 @@ def results(view: View) -> Table:
             **row_cells(row, _),
             "id": anchors[row["case"]],
             "group": short[row["case"]],
-            "unit": f"{_.name('unit', row['unit'])}/s",
+            "unit": _.per_second(row["unit"]),
             "latency_ms": row["latency_ms"],
             "tokens": row["tokens_per_second"] and row["tokens_per_second"] / row["devices"],
             "tflops": tflops.get(row["case"]),
@@ -160,7 +160,7 @@ def _columns(view: View, group: Group) -> list[Column]:
         *sheet_only("gpus", "count"),
         Column("devices", "gpu_num", "count", sheet="devices"),
         *sheet_only("status good planned", "count"),
-        Column("median", f"{_.name('unit', group['unit'])}/s", "rate", "INCOMPLETE", sheet="median"),
+        Column("median", _.per_second(group["unit"]), "rate", "INCOMPLETE", sheet="median"),
         *sheet_only("mean min max", "rate"),
         *sheet_only("spread", "percent"),
         Column("cv", "", "rate", only="sheet", sheet="cv_percent"),
@@ -223,7 +223,7 @@ def strong(view: View) -> list[Block]:
         Column("flags", kind="tags", look="tags"),
     ]
     lines = [
-        {**line, "title": _.tell(table["title"]), "unit": f"{_.name('unit', table['unit'])}/s"}
+        {**line, "title": _.tell(table["title"]), "unit": _.per_second(table["unit"])}
         for table in tables
         for line in _strong_lines(view, table)
     ]
@@ -241,7 +241,7 @@ def strong_table(view: View, table: Mapping[str, Any]) -> Table:
         Column("nodes", "node_num", "count"),
         Column("devices", "gpu_num", "count"),
         Column("bsz", "bsz", "count"),
-        Column("median", f"{_.name('unit', table['unit'])}/s", "rate"),
+        Column("median", _.per_second(table["unit"]), "rate"),
         Column("speedup", kind="speedup", sheet="strong_speedup"),
         Column("efficiency", kind="percent", sheet="strong_efficiency"),
         Column("runs", kind="count"),
@@ -281,7 +281,7 @@ def family_table(view: View, family: Family) -> Table:
     _ = view.wording
     columns = [Column("label"), Column("title", only="md html"), Column("title", " ", only="txt")]
     for index, each in enumerate(family["columns"]):
-        name, rate = _.tell(each["name"]), f"{_.name('unit', each['unit'])}/s"
+        name, rate = _.tell(each["name"]), _.per_second(each["unit"])
         key = f"median{index}"
         columns += [
             Column(key, _.join([name, rate]), "rate", "INCOMPLETE", only="md"),

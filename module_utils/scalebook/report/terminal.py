@@ -109,8 +109,7 @@ def _unnamed_machines(document: Results, wording: Wording) -> list[str]:
 
 
 def _largest_batch(entry: Mapping[str, str], wording: Wording) -> str:
-    text = wording("terminal.largest", **entry)
-    return wording.join([text, entry["note"]], "list") if entry["note"] else text
+    return wording.join([wording("terminal.largest", **entry), entry["note"]], "list")
 
 
 def _comparison(view: View) -> list[str]:

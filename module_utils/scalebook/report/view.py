@@ -30,6 +30,11 @@ class View:
     timelines: Sequence[Mapping[str, str]] = ()
 
     @cached_property
+    def rows(self) -> dict[str, Row]:
+        """The row of each case."""
+        return {row["case"]: row for row in self.document["rows"]}
+
+    @cached_property
     def short_names(self) -> dict[str, str]:
         """What tells the group of each case from the others, '' where there is one group."""
         several = len(self.document["groups"]) > 1
@@ -60,8 +65,7 @@ class View:
 
     def rows_of(self, group: Group) -> list[Row]:
         """Return the rows of a group in its order."""
-        rows = {row["case"]: row for row in self.document["rows"]}
-        return [rows[case] for case in group["rows"]]
+        return [self.rows[case] for case in group["rows"]]
 
     def case_columns(self) -> list[Column]:
         """Return the columns of a case: what tells its group from others, and its label."""
