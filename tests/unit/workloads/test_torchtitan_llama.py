@@ -37,6 +37,7 @@ TWO_GPUS = {
     "window": 25,
     "model": "1B",
 }
+ONE_GPU = {**TWO_GPUS, "gpus": 1, "bsz": 4, "warmup": 5, "window": 20}
 EMULATED = "fp8 is emulated on a CPU: only with xla=false and another float8 than rowwise"
 FOUR_CPUS = {"nodes": 1, "gpus": 4, "bsz": 2, "dtype": "bf16", "warmup": 5, "window": 25}
 
@@ -70,6 +71,10 @@ def with_accumulation(accumulation=2):
     return record("cpu_4_accumulation.log", {**FOUR_CPUS, "accumulation": accumulation}, "cpu", seq_length=64)
 
 
+def by_rows():
+    return record("h200_fp8_rowwise.log", ONE_GPU, seq_length=2048, float8="rowwise")
+
+
 def printed(name, value):
     return re.search(rf"{value}=(\S+)", (LOGS / name).read_text())[1]
 
@@ -78,6 +83,7 @@ def printed(name, value):
     ("read", "name"),
     [
         (on_gpus, "h200x2_fp8.log"),
+        (by_rows, "h200_fp8_rowwise.log"),
         (on_cpus, "cpu_4_tp.log"),
         (of_replicas, "cpu_4_replicas.log"),
         (with_accumulation, "cpu_4_accumulation.log"),
@@ -108,6 +114,16 @@ def test_a_log_that_contradicts_its_case_is_refused(wrong, named):
     read = on_gpus(**wrong)
     assert read["status"] == "refused"
     assert named in read["reason"]
+
+
+@pytest.mark.parametrize(("shown", "asked"), [("rowwise", "tensorwise_gather"), ("tensorwise", "rowwise")])
+def test_on_one_device_too_the_log_must_show_how_fp8_is_scaled(shown, asked, tmp_path):
+    text = (LOGS / "h200_fp8_rowwise.log").read_text().replace("float8=rowwise", f"float8={shown}")
+    (tmp_path / "changed.log").write_text(text)
+    workload, made = planned(ONE_GPU, seq_length=2048, float8=asked)
+    read = log_record(tmp_path / "changed.log", made["cases"][0], 1, workload, "changed.log")
+    assert read["status"] == "refused"
+    assert "float8_by_" in read["reason"]
 
 
 @pytest.mark.parametrize(
