@@ -160,7 +160,7 @@ def judge(
     return sorted(merged, key=lambda finding: -LEVELS.index(finding["level"]))
 
 
-def verdict(findings: Iterable[Finding]) -> str:
+def verdict(findings: Iterable[Mapping[str, Any] | Finding]) -> str:
     """Return the worst level of `findings`."""
     return max((one["level"] for one in findings), key=LEVELS.index, default="ok")
 
