@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import sync_path, write_json
-from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.plan.resume import set_aside
 from ansible.module_utils.scalebook.read import nccl
 from ansible.module_utils.scalebook.read.origin import origin
@@ -91,7 +91,7 @@ def keep(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {
         "changed": changed,
         "status": record["status"],
-        "reason": None if record["reason"] is None else sentence(record["reason"]),
+        "reason": None if record["reason"] is None else ENGLISH.tell(record["reason"]),
         "again": again,
         "lost": sorted(lost_nodes(params["job"]) if params["job"] else ()),
         "rate": throughput.measure(record)["rate"] if record["status"] == "ok" else None,

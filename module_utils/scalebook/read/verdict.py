@@ -237,11 +237,26 @@ def _passed(node_end: Mapping[str, Any]) -> Message | None:
     limit, late = node_end.get("limit"), node_end["status"] == "rendezvous"
     seconds = _number(limit.get("seconds")) if isinstance(limit, Mapping) else math.inf
     if not isinstance(limit, Mapping) or not math.isfinite(seconds):
-        sentence = one_line(node_end.get("reason"))
-        return as_message(sentence.partition(",")[0] if late else sentence) if sentence else None
+        why = _why(node_end)
+        if late and why and why["code"] == "text":
+            return as_message(str(why["values"]["text"]).partition(",")[0])
+        return why
     after = one_line(limit.get("after"))
     code = "reason.late" if late else "reason.silent-after" if after else "reason.silent"
     return message(code, seconds=seconds, **({"after": after} if after else {}))
+
+
+def _why(node_end: Mapping[str, Any]) -> Message | None:
+    """Return why a node's processes were ended; nodes of an earlier version said it in a sentence."""
+    reason = node_end.get("reason")
+    if not isinstance(reason, Mapping):
+        return as_message(one_line(reason)) if reason else None
+    values = reason.get("values")
+    parts = values if isinstance(values, Mapping) else {}
+    return message(
+        str(reason.get("code")),
+        **{str(key): one_line(each) if isinstance(each, str) else each for key, each in parts.items()},
+    )
 
 
 def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
@@ -258,8 +273,7 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
     if stopped:
         reason = together(reason, message("reason.stopped", count=node_end["stopped"]))
     for rule in () if stopped else node.workload.failures:
-        after = f'"{rule.text}"' in one_line(hung[0][1].get("reason"))
-        reason = because(reason, rule.why) if after else reason
+        reason = because(reason, rule.why) if _was_after(rule.text, hung[0][1]) else reason
     return Verdict("hung", reason, last_lines(node))
 
 
@@ -341,10 +355,18 @@ def _rank(stderr: Sequence[str]) -> Verdict | None:
     return None
 
 
+def _was_after(text: str, node_end: Mapping[str, Any]) -> bool:
+    """Return whether a node fell silent after a line with this text."""
+    reason = node_end.get("reason")
+    if isinstance(reason, Mapping):
+        return bool((reason.get("values") or {}).get("after") == text)
+    return f'"{text}"' in one_line(reason)
+
+
 def _culprit(suspect: Suspect) -> Verdict:
     node, node_end, hit = suspect
     who, status = _who(node, node_end), str(node_end.get("status"))
-    why: str | Message = one_line(node_end.get("reason"))
+    why = _why(node_end)
     killed = node_end.get("oom_kills") and not suspect.has_root
     if killed and status in ("exited", "signaled", "terminated"):
         return Verdict(
@@ -354,7 +376,7 @@ def _culprit(suspect: Suspect) -> Verdict:
         return _of_hit(who, _exit(node_end), hit, last_lines(node))
     if status in ("exited", "signaled"):
         reason, cause = message("reason.ended", who=who, end=_exit(node_end)), SIGNALS.get(_signal(node_end))
-        why = why or (message(f"failure.{cause}") if cause else "")
+        why = why or (message(f"failure.{cause}") if cause else None)
     elif status in _ENDS:
         reason = message(_ENDS[status], who=who)
     else:

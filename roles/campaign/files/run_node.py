@@ -35,6 +35,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import binding
 import container
 import flight
+import messages
 import orphans
 import procfs
 import stacks
@@ -66,7 +67,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 """Signals by which a launcher ends the job; SIGUSR1 is the one that srun passes on."""
 
 
-class RefusedError(Exception):
+class RefusedError(messages.MessageError):
     """This rank is not the node that the job is for."""
 
 
@@ -94,24 +95,22 @@ def find_job(rank: int, processes: int, jobs: Sequence[str]) -> Tuple[str, str, 
     that nodes share every job is here; there Slurm's name of this node tells.
     """
     if rank // processes >= len(jobs):
-        raise RefusedError("mpirun rank %d has no job: there are %d nodes" % (rank, len(jobs)))
+        raise RefusedError("refused.no-job", rank=rank, nodes=len(jobs))
     node, directory = jobs[rank // processes].split("=", 1)
     here = os.environ.get("SLURMD_NODENAME", node)
     if here != node:
-        raise RefusedError("Slurm started rank %d on %s, and its job is that of %s" % (rank, here, node))
+        raise RefusedError("refused.other-node", rank=rank, here=here, node=node)
     try:
         env = read_env(os.path.join(directory, "job.env"))
     except OSError as error:
         there = [job.split("=", 1)[0] for job in jobs if os.path.exists(job.split("=", 1)[1])]
-        raise RefusedError(
-            "mpirun made host %s rank %d, which is %s, but its job is not here (%s); here is the job of %s"
-            % (socket.gethostname(), rank, node, error, ", ".join(there) or "no node")
-        ) from error
+        values = {"host": socket.gethostname(), "rank": rank, "node": node, "why": str(error)}
+        if there:
+            raise RefusedError("refused.job-elsewhere", there=", ".join(there), **values) from error
+        raise RefusedError("refused.no-job-here", **values) from error
     if int(env["TASK_INDEX"]) != rank // processes or env["NODE"] != node:
-        raise RefusedError(
-            "mpirun rank %d is %s, but its job says task_index %s of %s"
-            % (rank, node, env["TASK_INDEX"], env["NODE"])
-        )
+        other = {"index": env["TASK_INDEX"], "other": env["NODE"]}
+        raise RefusedError("refused.other-job", rank=rank, node=node, **other)
     return node, directory, env
 
 
@@ -131,10 +130,7 @@ def take_gpus(env: Dict[str, str]) -> None:
         return
     visible = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
     if len(visible) < count:
-        raise RefusedError(
-            "Slurm gave %s %d of the %d GPUs that the run uses: make the allocation with --gpus-per-node=%d"
-            % (env["NODE"], len(visible), count, count)
-        )
+        raise RefusedError("refused.few-gpus", node=env["NODE"], count=len(visible), needed=count)
     env["CUDA_VISIBLE_DEVICES"] = ",".join(visible[:count])
 
 
@@ -145,10 +141,8 @@ def check_port(port: int) -> None:
         try:
             probe.bind(("", port))
         except OSError as error:
-            raise RefusedError(
-                "port %d on %s is in use (%s): end what holds it or choose others with campaign_port"
-                % (port, socket.gethostname(), error.strerror)
-            ) from error
+            values = {"port": port, "host": socket.gethostname(), "why": error.strerror}
+            raise RefusedError("refused.port", **values) from error
 
 
 class TooLargeError(OSError):
@@ -182,8 +176,7 @@ class Log:
         self.lines += 1
         if self.most and self.size > self.most and not self.too_large:
             self.too_large = True  # there is still a place for the closing line
-            reason = "the log is larger than %g MB (campaign_log_limit)" % (self.most / 1e6)
-            raise TooLargeError(errno.EFBIG, reason, self.file.name)
+            raise TooLargeError(errno.EFBIG, os.strerror(errno.EFBIG), self.file.name)
 
     def event(self, **values: Any) -> None:
         """Append a line of our own: SCALEBOOK and a JSON object."""
@@ -256,20 +249,21 @@ class Watch:
                     self.mark("last" if self.readings else "first")
                     self.readings.append((time.monotonic(), procfs.work_of(self.pids())))
 
-    def overdue(self, last_output: float) -> Optional[Tuple[str, str, Dict[str, Any]]]:
+    def overdue(self, last_output: float) -> "Optional[Tuple[str, messages.Message, Dict[str, Any]]]":
         """Return (status, reason, limit) when a limit has passed since `last_output`, else None."""
         now = time.monotonic()
         if self.literal and not self.stepped:
             text, most = self.since
             if text and now - last_output > most:
                 limit = {"seconds": most, "after": text}
-                return "hung", 'no output for %g s after "%s"' % (most, text), limit
+                return "hung", messages.message("reason.silent-after", **limit), limit
             if self.rendezvous and now - self.began > self.rendezvous:
-                silent = "" if self.said else ", and nothing was said"
-                reason = "no step within %g s%s" % (self.rendezvous, silent)
-                return "rendezvous", reason, {"seconds": self.rendezvous}
+                limit = {"seconds": self.rendezvous}
+                code = "reason.late" if self.said else "reason.late-unsaid"
+                return "rendezvous", messages.message(code, **limit), limit
         elif self.stall and now - last_output > self.stall:
-            return "hung", "no output for %g s" % self.stall, {"seconds": self.stall}
+            limit = {"seconds": self.stall}
+            return "hung", messages.message("reason.silent", **limit), limit
         return None
 
     def busy(self) -> Optional[Dict[str, float]]:
@@ -378,7 +372,9 @@ def reap() -> None:
         return
 
 
-def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, failures: List[str]) -> None:
+def copy_output(
+    process: "subprocess.Popen[bytes]", log: Log, watch: Watch, failures: "List[messages.Message]"
+) -> None:
     """Copy the output of `process` into `log` line by line until it ends; keep what goes wrong."""
     output = process.stdout
     assert output is not None  # it is a pipe
@@ -388,11 +384,11 @@ def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, fail
             # Of a trainer's refusal a launcher, such as torchrun, speaks after it.
             log.said = log.said if log.said.startswith(REFUSED.encode()) else line
             watch.hear(line)
-    except TooLargeError as error:
-        failures.append(str(error.strerror))
+    except TooLargeError:
+        failures.append(messages.message("end.large-log", megabytes=log.most / 1e6))
         output.close()
     except OSError as error:  # a full disk: the run must not be counted
-        failures.append("%s: %s" % (log.file.name, error.strerror))
+        failures.append(messages.message("text", text="%s: %s" % (log.file.name, error.strerror)))
         output.close()
 
 
@@ -422,7 +418,7 @@ def run(
     contained = container.remove(directory, rank)  # of a start that went down with the machine
     script = ["/bin/sh", os.path.join(directory, "run.sh")]
     kills = procfs.oom_kills(bool(contained))
-    failures: List[str] = []
+    failures: "List[messages.Message]" = []
 
     def members(pid: int) -> List[int]:
         """Return the pids of the workload: its process group, those who left it, and their descendants."""
@@ -456,15 +452,19 @@ def run(
     reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
     status, reason, limit = "exited", None, None
+
+    def by_the_job() -> "messages.Message":
+        return messages.message("end.by-the-job", number=int(ended_by[0]))
+
     while process.poll() is None:
         if binder and looking:
             looking = not watch.stepped
             binder.look({sampler.pid, os.getpid()}, last=watch.stepped)
         overdue = watch.overdue(log.heard)
         if ended_by:
-            status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
+            status, reason = "terminated", by_the_job()
         elif os.getppid() != front:
-            status, reason = "terminated", "ended by the job, or the process that started it died"
+            status, reason = "terminated", messages.message("end.without-the-job")
         elif failures:
             status, reason = "failed", failures[0]
         elif overdue:
@@ -476,7 +476,7 @@ def run(
             time.sleep(0.02)
     if status == "exited" and process.returncode and ended_by:
         # Slurm's signal may reach the workload before this process.
-        status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
+        status, reason = "terminated", by_the_job()
     if status == "exited" and watch.marks:
         reader.join(0.3)  # the window's last step may not be read yet
     sampler.end()  # first: it bears the job's environment, and its last words are needed
@@ -503,7 +503,7 @@ def run(
         status = "signaled"
     log_text = log.said.decode("utf-8", "replace").strip()
     if status == "exited" and code and log_text.startswith(REFUSED):
-        status, reason = "refused", log_text[len(REFUSED) :]
+        status, reason = "refused", messages.message("text", text=log_text[len(REFUSED) :])
     return {
         "rc": max(code, 0),
         "signal": -code if code < 0 else None,
@@ -527,7 +527,7 @@ def how(ended: Dict[str, Any], last_line: bytes) -> str:
         named = {each.value: " (%s)" % each.name for each in signal.Signals}
         return "was ended by signal %d%s" % (number, named.get(number, ""))
     if ended["status"] != "exited":
-        return "was ended: %s" % ended["reason"]
+        return "was ended: %s" % messages.in_english(ended["reason"])
     line = last_line.decode("utf-8", "replace").strip()[:300]
     return "ended with exit code %d%s" % (ended["rc"], line and ": " + line)
 
@@ -580,7 +580,7 @@ def main() -> None:
     try:
         node, directory, env = find_job(*job)
     except RefusedError as error:
-        sys.exit(REFUSED + str(error))
+        sys.exit(REFUSED + messages.in_english(error.message))
     local = rank % args.processes
     name = node if local == 0 else "%s.%d" % (node, local)
     about: Dict[str, Any] = {
@@ -608,8 +608,8 @@ def main() -> None:
         )
         ended = run(directory, env, limits, log, front, settings, binder)
     except RefusedError as error:
-        ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
-        sys.stderr.write("%s%s\n" % (REFUSED, error))
+        ended = {"rc": 1, "signal": None, "status": "refused", "reason": error.message}
+        sys.stderr.write("%s%s\n" % (REFUSED, messages.in_english(error.message)))
     well = ended["status"] == "exited" and ended["rc"] == 0
     if local and not well and ended["status"] != "terminated":
         # Its log stays here, and the node's own process only knows that the job ended it.

@@ -12,8 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES, PLACE, sentence
 
 RUN_NODE = Path(__file__).parents[3] / "roles/campaign/files/run_node.py"
+sys.path.insert(0, str(RUN_NODE.parent))
+import messages  # noqa: E402
+
 ENV = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
 STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
 
@@ -74,6 +78,23 @@ def ended(directory):
     return json.loads((directory / "exit.json").read_text())
 
 
+def why(directory):
+    """Return why a workload was ended, in English."""
+    return sentence(ended(directory)["reason"])
+
+
+def test_what_run_node_prints_are_the_sentences_of_the_catalogue():
+    said = {code: re.sub(r"%\((\w+)\)[dgs]", r"{\1}", text) for code, text in messages.IN_ENGLISH.items()}
+    del said["text"]
+    assert said == {code: PLACE.sub(r"{\1}", CATALOGUES["en"][code]) for code in said}
+
+
+def test_why_a_workload_was_ended_is_a_message_of_every_language(tmp_path):
+    finish(job(tmp_path, "echo one; sleep 60", {"stall": 0.3}))
+    assert ended(tmp_path)["reason"] == {"code": "reason.silent", "values": {"seconds": 0.3}}
+    assert sentence(ended(tmp_path)["reason"], "zh") == "0.3 秒没有输出"
+
+
 def test_the_output_is_logged_behind_two_stamps(tmp_path):
     assert finish(job(tmp_path, "echo hello; echo world >&2"))[0] == 0
     lines = (tmp_path / "NODE1.log").read_bytes().splitlines()
@@ -121,13 +142,13 @@ def test_a_workload_that_shows_no_step_in_time_has_missed_the_rendezvous(tmp_pat
     began = time.monotonic()
     finish(job(tmp_path, "while :; do echo waiting; sleep 0.1; done", {**STEPS, "rendezvous": 0.5}))
     said = ended(tmp_path)
-    assert (said["status"], said["reason"], said["stepped"]) == ("rendezvous", "no step within 0.5 s", False)
+    assert (said["status"], why(tmp_path), said["stepped"]) == ("rendezvous", "no step within 0.5 s", False)
     assert time.monotonic() - began < 10
 
 
 def test_a_workload_that_never_says_anything_is_told_from_one_that_waits(tmp_path):
     finish(job(tmp_path, "sleep 60", {**STEPS, "rendezvous": 0.5}))
-    assert ended(tmp_path)["reason"] == "no step within 0.5 s, and nothing was said"
+    assert why(tmp_path) == "no step within 0.5 s, and nothing was said"
     assert ended(tmp_path)["said"] == 0
 
 
@@ -144,7 +165,7 @@ def test_silence_after_a_line_that_a_known_hang_ends_with_has_a_limit_of_its_own
     finish(job(tmp_path, "echo 206 sums by nccl; sleep 60", SUMS))
     assert time.monotonic() - began < 10
     said = ended(tmp_path)
-    assert (said["status"], said["reason"]) == ("hung", 'no output for 1 s after "sums by nccl"')
+    assert (said["status"], why(tmp_path)) == ("hung", 'no output for 1 s after "sums by nccl"')
     assert said["limit"] == {"seconds": 1, "after": "sums by nccl"}
 
 
@@ -156,12 +177,12 @@ def test_that_limit_counts_from_the_last_line_of_any_kind_and_ends_with_the_firs
 
 def test_a_node_script_may_refuse_its_run(tmp_path):
     finish(job(tmp_path, "echo 'scalebook: refused: no such GPU' >&2; exit 2"))
-    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
+    assert (ended(tmp_path)["status"], why(tmp_path)) == ("refused", "no such GPU")
 
 
 def test_a_trainer_may_refuse_a_run_though_its_launcher_speaks_after_it(tmp_path):
     finish(job(tmp_path, "echo 'scalebook: refused: no such GPU'; echo train.py FAILED >&2; exit 1"))
-    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
+    assert (ended(tmp_path)["status"], why(tmp_path)) == ("refused", "no such GPU")
 
 
 RANKS = """ulimit -c unlimited
@@ -243,7 +264,7 @@ def test_the_workload_ends_when_what_started_run_node_dies(tmp_path):
     orted.kill()
     orted.wait()
     await_end(pid)
-    assert "died" in read_when_there(tmp_path / "exit.json")
+    assert "died" in sentence(json.loads(read_when_there(tmp_path / "exit.json"))["reason"])
 
 
 def test_the_end_of_the_job_ends_the_workload(tmp_path):
@@ -359,7 +380,7 @@ def test_a_full_disk_is_a_failed_run(tmp_path):
         assert ended(tmp_path)["status"] == "failed"
         # The closing line has its place even then, and a line of its own.
         last = (tmp_path / "NODE1.log").read_text().splitlines()[-1]
-        assert "No space left on device" in json.loads(last.split(" SCALEBOOK ")[1])["reason"]
+        assert "No space left on device" in sentence(json.loads(last.split(" SCALEBOOK ")[1])["reason"])
     finally:
         subprocess.run(["umount", tmp_path], check=True)
 
@@ -404,7 +425,7 @@ ENDLESS = "i=0; while :; do i=$((i+1)); echo line $i of a log without an end, ma
 def test_a_log_without_an_end_ends_the_run(tmp_path):
     finish(job(tmp_path, ENDLESS, {"log": 4_000_000}))
     assert ended(tmp_path)["status"] == "failed"
-    assert ended(tmp_path)["reason"] == "the log is larger than 4 MB (campaign_log_limit)"
+    assert why(tmp_path) == "the log is larger than 4 MB (campaign_log_limit)"
 
 
 def test_the_beginning_and_the_end_of_a_log_without_an_end_are_kept(tmp_path):
@@ -461,7 +482,7 @@ def test_a_run_with_too_few_gpus_of_slurm_is_refused_with_the_fix(tmp_path, give
     one = job(tmp_path, "true", CUDA_VISIBLE_DEVICES="0,1")
     assert finish_by_slurm(one, rank=0, node="NODE1", CUDA_VISIBLE_DEVICES=given)[0] != 0
     assert ended(tmp_path)["status"] == "refused"
-    assert "make the allocation with --gpus-per-node=2" in ended(tmp_path)["reason"]
+    assert "make the allocation with --gpus-per-node=2" in why(tmp_path)
 
 
 def test_the_signal_that_srun_passes_on_ends_the_workload_and_is_recorded(tmp_path):
@@ -470,7 +491,7 @@ def test_the_signal_that_srun_passes_on_ends_the_workload_and_is_recorded(tmp_pa
         time.sleep(0.02)
     process.send_signal(signal.SIGUSR1)
     process.communicate(timeout=20)
-    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == (
+    assert (ended(tmp_path)["status"], why(tmp_path)) == (
         "terminated",
         f"ended by the job (signal {int(signal.SIGUSR1)})",
     )

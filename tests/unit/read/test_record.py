@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.judge.runs import check_record, digest
 from ansible.module_utils.scalebook.pages import catalogue
@@ -391,6 +392,25 @@ def test_a_limit_that_is_no_number_leaves_the_sentence_of_the_node(tmp_path, lim
     late = {**LATE, "status": "hung", "reason": "no output for 15 s", "limit": limit}
     reason = run(tmp_path, node_log(0, 1, exits=late), job={**JOB, "rc": 1})["reason"]
     assert reason.endswith("hung: no output for 15 s")
+
+
+@pytest.mark.parametrize(
+    ("reason", "english", "chinese"),
+    [
+        (
+            message("end.large-log", megabytes=4),
+            ": the log is larger than 4 MB (campaign_log_limit)",
+            "：日志超过 4 MB（campaign_log_limit）",
+        ),
+        (message("text", text="\x1b[2Jno such\nGPU"), ": no such GPU", "：no such GPU"),
+        ("of an earlier version", ": of an earlier version", "：of an earlier version"),
+    ],
+)
+def test_why_a_node_was_ended_is_said_in_the_language_of_the_report(tmp_path, reason, english, chinese):
+    ends = {"status": "failed", "rc": 0, "reason": reason}
+    assert run(tmp_path, node_log(0, 1, exits=ends), job={**JOB, "rc": 1})["reason"].endswith(english)
+    written = json.loads((tmp_path / "result.json").read_text())
+    assert catalogue.sentence(written["reason"], "zh").endswith(chinese)
 
 
 def test_what_the_kernel_killed_for_memory_ran_out_of_memory(tmp_path):
