@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from ansible.module_utils.scalebook.contracts import Hardware
 from ansible.module_utils.scalebook.text import clean
@@ -22,6 +22,19 @@ FEW = 3
 
 VISIBLE = ("gpus", "gpu_links", "gpu_topology")
 """Fields that tell which GPUs of a node a job could see, and not what the node is."""
+
+OF_PROCESSOR = ("processor", "sockets", "cores", "threads")
+
+
+class Kind(TypedDict, total=False):
+    """What sets a kind of node apart: its GPUs, counted by name, with their links; else its processor."""
+
+    gpus: dict[str, int]
+    links: list[str]
+    processor: str
+    sockets: int
+    cores: int
+    threads: int
 
 
 TEXTS = {
@@ -139,11 +152,24 @@ def kind(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> str:
     That is the GPU, how many of each node were used and their link, or the processor; for nodes that share
     machines also their numbers.  It is "" where no record says it.
     """
-    names = {
-        _gpus_and_links(_part(entry, case_row)) or processor(entry) for entry in of_case(entries, case_row)
-    }
-    text = clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
+    text = kinds_in_words(used_kinds(entries, case_row))
     return text and "; ".join(filter(None, [text, shared(case_row)]))
+
+
+def used_kinds(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> list[Kind]:
+    """Return what sets apart the hardware that a case used, each kind of node once."""
+    return _kinds(_part(entry, case_row) for entry in of_case(entries, case_row))
+
+
+def kinds(entries: Iterable[Hardware]) -> list[Kind]:
+    """Return what sets the hardware of a campaign apart, each kind of node once."""
+    return _kinds(hosts(entries))
+
+
+def kinds_in_words(listed: Iterable[Kind], _: Say = plain) -> str:
+    """Return kinds of nodes as text, such as `2 × NVIDIA H200, NV18`; it is "" where no record says it."""
+    names = {_gpus_and_links(each, _) or processor(cast(Hardware, each), _) for each in listed}
+    return clean(_("hardware.and").join(sorted(filter(None, names)))).replace("|", "/")
 
 
 def model(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> str:
@@ -179,15 +205,6 @@ def node(entry: Hardware, _: Say = plain) -> str:
     models = {gpu["name"]: gpu for gpu in entry.get("gpus") or ()}
     entry_of_one = {**entry, "gpus": list(models.values()), "gpu_links": {}}
     return sentence(cast(Hardware, entry_of_one), _).replace("1 × ", "")
-
-
-def kinds(entries: Iterable[Hardware]) -> str:
-    """Return what sets the hardware of a campaign apart: the GPUs of each kind of node, else the processor.
-
-    It is "" where no record says it.
-    """
-    names = {clean(_gpus_and_links(entry) or processor(entry)) for entry in hosts(entries)}
-    return " and ".join(sorted(filter(None, names))).replace("|", "/")
 
 
 def models(entries: Iterable[Hardware], _: Say = plain) -> str:
@@ -292,11 +309,23 @@ def _part(entry: Hardware, case_row: Mapping[str, Any]) -> Hardware:
     return cast(Hardware, {**rest, "gpus": own[: case_row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
 
 
-def _gpus_and_links(entry: Hardware) -> str:
+def _kinds(entries: Iterable[Hardware]) -> list[Kind]:
+    """Return the GPUs of each entry with their links, else its processor; equal ones once."""
+    found: list[Kind] = []
+    for entry in entries:
+        names = Counter(clean(gpu["name"]) for gpu in entry.get("gpus") or ())
+        one: Kind = {"gpus": dict(names), "links": sorted(entry.get("gpu_links") or ())}
+        if not names:
+            one = cast(Kind, {key: entry[key] for key in OF_PROCESSOR if key in entry})  # type: ignore[literal-required]
+        found += [one] if one and one not in found else []
+    return found
+
+
+def _gpus_and_links(entry: Kind, _: Say) -> str:
     """Return such as `8 × NVIDIA H200, NV18`."""
-    names = Counter(gpu["name"] for gpu in entry.get("gpus") or ())
-    text = " and ".join(f"{count} × {name}" for name, count in names.items())
-    return ", ".join(filter(None, [text, *sorted(entry.get("gpu_links") or ())])) if text else ""
+    names = entry.get("gpus") or {}
+    text = _("hardware.and").join(f"{count} × {name}" for name, count in names.items())
+    return _("hardware.parts").join(filter(None, [text, *entry.get("links", ())])) if text else ""
 
 
 def _same_node(host: Hardware, entry: Hardware) -> bool:

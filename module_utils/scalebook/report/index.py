@@ -40,7 +40,7 @@ from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 NOT_RECORDED = "not-recorded"
 """What stands for hardware that no record has."""
-SCHEMA = 3
+SCHEMA = 4
 _SETTINGS = ("workload", *headings.UNUSUAL)
 MOST_COMPARED = 50  # campaigns, the newest, of which the page compares any two
 
@@ -76,7 +76,7 @@ class Series(Place):
     title: Message
     label: str
     workload: str
-    hardware: str
+    hardware: list[hardware.Kind]
     unit: str
     points: list[Point]
 
@@ -102,7 +102,7 @@ class Entry(TypedDict):
     started: str
     report: str
     workloads: list[str]
-    hardware: str
+    hardware: list[hardware.Kind]
     models: list[str]
     best: list[Best]
     trust: Trust
@@ -179,7 +179,8 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row, model in zip(keys, rows, models, strict=True):
             place = _place(measured.hardware, row)
-            new_series = _series(row, titles[model][_group_key(row, declared)], key[0], place)
+            used = hardware.used_kinds(measured.hardware, row)
+            new_series = _series(row, titles[model][_group_key(row, declared)], used, place)
             series.setdefault(key, new_series)["points"].append(
                 _point(entry, row, of_case.get(row["case"], {}))
             )
@@ -249,7 +250,7 @@ def _entry(
         "started": clean(document.get("started") or ""),
         "report": f"{name}/report/report.html" if path.with_name("report.html").exists() else "",
         "workloads": sorted({clean(row.get("workload") or row.get("framework")) for row in rows}),
-        "hardware": hardware.kinds(document.get("hardware") or ()) or NOT_RECORDED,
+        "hardware": hardware.kinds(document.get("hardware") or ()),
         "models": sorted(set(models)),
         "best": _best(document, declared),
         "trust": conclusions.trust(rows, document.get("hardware") or ()),
@@ -364,13 +365,13 @@ def _place(entries: Sequence[Hardware], row: Row) -> Place:
     }
 
 
-def _series(row: Row, title: Message, kind: str, place: Place) -> Series:
+def _series(row: Row, title: Message, kinds: list[hardware.Kind], place: Place) -> Series:
     return {
         **place,
         "title": headings.named([title, clean(row["label"])]),
         "label": clean(row["label"]),
         "workload": clean(row["workload"]),
-        "hardware": kind,
+        "hardware": kinds,
         "unit": clean(row.get("unit") or "samples"),
         "points": [],
     }

@@ -38,7 +38,9 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     _ = Wording(params["report_language"])
     beside = [index_page.on_terminal(each, declared, _) for each in compared]
     lines = [line for each in beside for line in (*each.splitlines(), "")]
-    lines += [_("terminal.slower", title=each["title"], hardware=each["hardware"]) for each in slower]
+    lines += [
+        _("terminal.slower", title=each["title"], hardware=index_page.hardware_of(each, _)) for each in slower
+    ]
     lines += [_("terminal.unread", what=each) for each in built_index["unread"]]
     lines += [_.about(_("index.side-by-side"), str(top / "compare.html"))] if compared else []
     lines.append(_.about(_.count(len(built_index["campaigns"]), "campaign"), str(top / "index.html")))

@@ -235,7 +235,7 @@ def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
     _ = wording
     best = entry["best"]
     if not best:
-        kind = _named(entry["hardware"], _)
+        kind = hardware.kinds_in_words(entry["hardware"], _) or _("report.not-recorded")
         return {"what": "–", "kind": kind, "others": "", "rate": None, "unit": "", "mfu": None}
     first = best[0]
     values = [
@@ -351,6 +351,12 @@ def _place(place: Place, wording: Wording) -> str:
         return wording("report.not-recorded")
     count = f"{place['gpus']} × " if place["gpus"] else ""
     return wording.join([f"{count}{place['model']}", _link(place, wording)])
+
+
+def hardware_of(line: Series, wording: Wording) -> str:
+    """Return the kind of hardware of a case over time, and that its nodes share machines."""
+    kind = hardware.kinds_in_words(line["hardware"], wording) or wording("report.not-recorded")
+    return wording.join(filter(None, [kind, hardware.shared(line, wording)]), "list")
 
 
 def _link(place: Place, wording: Wording) -> str:

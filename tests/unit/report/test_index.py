@@ -92,7 +92,10 @@ def test_other_hardware_is_another_line(tmp_path):
     report(tmp_path, "one", 100.0)
     report(tmp_path, "two", 50.0, 2, hardware=[{"nodes": ["NODE1"], "gpus": [{"name": "Tesla P40"}]}])
     found = build(tmp_path)
-    assert {each["hardware"] for each in found["series"]} == {"1 × NVIDIA H200", "1 × Tesla P40"}
+    kinds = [each["hardware"] for each in found["series"]]
+    assert sorted(kinds, key=str) == [
+        [{"gpus": {name: 1}, "links": []}] for name in ("NVIDIA H200", "Tesla P40")
+    ]
     assert sum(each["regressions"] for each in found["campaigns"]) == 0
 
 
@@ -105,7 +108,7 @@ def test_a_case_stays_on_its_line_when_another_number_of_gpus_was_visible(tmp_pa
     report(tmp_path, "one", 100.0, hardware=seeing(1))
     report(tmp_path, "two", 90.0, 2, hardware=seeing(4))
     [series] = build(tmp_path)["series"]
-    assert series["hardware"] == "1 × NVIDIA H200"
+    assert series["hardware"] == [{"gpus": {"NVIDIA H200": 1}, "links": []}]
     assert series["points"][1]["regression"]
 
 
@@ -306,6 +309,15 @@ def test_the_page_of_the_recorded_campaigns_is_small(recorded):
 
 def run(path, **params):
     return call_module(results_index, path=str(path), templates=TEMPLATES, **params)
+
+
+def test_the_hardware_of_a_slower_case_has_the_language_that_was_asked_for(tmp_path):
+    xeon = [{"nodes": ["NODE1"], "processor": "Xeon", "cores": 64}]
+    report(tmp_path, "one", 100.0, hardware=xeon, device="cpu")
+    report(tmp_path, "two", 50.0, 2, hardware=xeon, device="cpu")
+    assert build(tmp_path)["series"][0]["hardware"] == [{"processor": "Xeon", "cores": 64}]
+    assert "(Xeon, 64 cores): regression" in run(tmp_path)["display"]
+    assert "（Xeon，64 核）：退化" in run(tmp_path, report_language="zh")["display"]
 
 
 def test_the_module_writes_both_files_and_a_second_run_changes_nothing(tmp_path):
