@@ -79,6 +79,7 @@ OPTIONAL = {
     "number, or the name of the setting that has it. Reports compare samples of one size.",
     "drives_all_devices": "`true` where one process of a node trains on all its devices "
     "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
+    "nccl": "`true` where GPUs exchange by NCCL, for the features in the evaluation.",
     "reserves_gpu_memory": "`true` where the framework reserves the memory of a GPU when it starts, as "
     "TensorFlow does. How much is in use then does not tell the report whether a larger batch fits.",
     "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity). Required "
@@ -344,6 +345,7 @@ class Workload:
     size: int | str | None = None
     install: Mapping[str, Any] = field(default_factory=dict)
     drives_all_devices: bool = False
+    nccl: bool = False
     reserves_gpu_memory: bool = False
     latency: bool = False
     log: Log = Log(LinePattern(b"", re.compile(b"(?!)")))
@@ -501,7 +503,7 @@ Workloads = Mapping[str, Workload]
 
 _TEXTS = ("title", "family", "framework", "task", "unit", "stack")
 _OTHER_TEXTS = ("source", "compiler", "slower", "published")
-_FLAGS = ("drives_all_devices", "reserves_gpu_memory", "latency")
+_FLAGS = ("drives_all_devices", "nccl", "reserves_gpu_memory", "latency")
 _RULE = {"when", "why"}
 
 

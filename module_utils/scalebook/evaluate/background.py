@@ -14,6 +14,10 @@ from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Paragraph
 
 SOFTWARE = "title text workload, framework text software, cuda, cudnn, nccl, mpi, python, compiler"
+FEATURES = (
+    "workload, several-nodes, nccl, mixed-precision, compiled text compiler-there, accumulation, "
+    "checkpointing, own-data, others text other-features"
+)
 CONFIGURATION = ("batch", "compiler", "amp")
 METRICS = ("throughput", "speedup", "latency", "utilisation")
 
@@ -25,6 +29,7 @@ def write(writer: Writer) -> None:
     writer.blocks.append(Paragraph(writer.evaluation["platform"] or writer.wording("report.not-recorded")))
     writer.own("platform")
     _frameworks(writer)
+    _features(writer)
     _models(writer)
     _environment(writer)
     _definitions(writer, "configuration", {name: f"{name}-title" for name in CONFIGURATION})
@@ -48,6 +53,18 @@ def _frameworks(writer: Writer) -> None:
     rows = [{each.key: writer.wording.tell(line[each.key]) for each in columns} for line in recorded or lines]
     writer.table(writer.text("frameworks"), columns, writer.distinct(columns, rows))
     writer.own("frameworks")
+
+
+def _features(writer: Writer) -> None:
+    """Write which features each workload has."""
+    columns = writer.columns(FEATURES)
+    lines = writer.evaluation["features"]
+    rows = [{each.key: _answer(writer, line[each.key]) for each in columns} for line in lines]
+    writer.table(writer.text("features"), columns, rows)
+
+
+def _answer(writer: Writer, value: bool | str) -> str:
+    return value if isinstance(value, str) else writer.text("yes" if value else "no")
 
 
 def _models(writer: Writer) -> None:

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Hardware, Results
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
+OWN_DATA = ("own_data", "text", "data", "tfrecords", "data_dir")
+"""Settings that name data of the user's own, where they are not empty; `corpus` is the default of `text`."""
 STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 """Fields of the provenance that are compared."""
 
@@ -31,7 +34,11 @@ def of_family(campaigns: Sequence[Results], family: str, workloads: Workloads) -
             name = f"{group['workload']} ({results['campaign']})"
             facts: dict[str, Any] = _facts(results, group, workloads)
             nodes = facts["hardware"]
-            alike = {**facts, "hardware": "; ".join(dict.fromkeys(map(hardware.node, nodes)))}
+            alike = {
+                **facts,
+                "data": str(facts["data"]),
+                "hardware": "; ".join(dict.fromkeys(map(hardware.node, nodes))),
+            }
             facts["hardware"] = nodes or NOT_RECORDED
             for what, value in facts.items():
                 entry = values.setdefault(what, {}).setdefault(alike[what], {"value": value, "of": []})
@@ -59,9 +66,28 @@ def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, An
         "size": size_of(group.get("settings") or {}, declaration),
         "window": window(group),
         "unit": str(group["unit"]),
+        "data": _data(group, about, declaration),
         "hardware": _hardware(results, group),
         **{name: str(about.get(name) or NOT_RECORDED) for name in STACK},
     }
+
+
+def _data(group: Group, about: Mapping[str, Any], declaration: Workload) -> str | Message:
+    """Return what a group trained on: the place of data of the user's own, or what its nodes recorded.
+
+    Data of one place are taken for the same: workloads store them in formats, and so checksums, of their own.
+    """
+    settings = group.get("settings") or {}
+    own = [str(settings[name]) for name in OWN_DATA if settings.get(name)]
+    dataset: Mapping[str, str] = declaration.install.get("dataset") or {}
+    recorded = str(about.get(dataset.get("note", "")) or about.get("data") or NOT_RECORDED)
+    if own:
+        return own[0]
+    if re.fullmatch("[0-9a-f]{64}", recorded):
+        return message("evaluation.data-files", checksum=recorded)
+    if recorded == "none":
+        return declaration.install.get("data") or message("evaluation.data-invented")
+    return recorded
 
 
 def _hardware(results: Results, group: Group) -> list[Hardware]:

@@ -47,9 +47,10 @@ class Campaign(TypedDict):
 class Evaluation(TypedDict):
     """The content of evaluation.json. Numbers are unrounded; what is said of them are messages.
 
-    `texts` are paragraphs of the user's own by section, `task` is the training whose time and cost `costs`
-    has, `problems` the runs that do not count, `checksums` the SHA-256 of the files that were read,
-    `published_nodes` what the nodes of published results were, by the source of their options.
+    `texts` are paragraphs of the user's own by section, `features` is what the measured workloads can do by
+    their declarations, `task` the training whose time and cost `costs` has, `problems` the runs that do not
+    count, `checksums` the SHA-256 of the files that were read, `published_nodes` what the nodes of published
+    results were, by the source of their options.
     """
 
     schema: int
@@ -58,6 +59,7 @@ class Evaluation(TypedDict):
     texts: dict[str, str]
     campaigns: list[Campaign]
     frameworks: list[dict[str, str]]
+    features: list[dict[str, Any]]
     families: list[ModelFamily]
     criteria: list[Verdict]
     extrapolations: list[Extrapolation]
@@ -102,6 +104,7 @@ def document(
         "texts": dict(settings["texts"]),
         "campaigns": [campaign_of(results, workloads) for results in campaigns],
         "frameworks": versions,
+        "features": frameworks.matrix(campaigns, workloads),
         "families": _families(campaigns, options, lines, workloads),
         "criteria": criteria.judge_all(planned, published, limits),
         "extrapolations": extrapolate.of_options(measured, limits["machines"]),

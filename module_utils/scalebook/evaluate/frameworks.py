@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.contracts import Group, Results
+from ansible.module_utils.scalebook.evaluate.differences import OWN_DATA
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.flops import UnknownNameError
 from ansible.module_utils.scalebook.pages.blocks import NONE
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
@@ -56,6 +58,40 @@ def features(declared: Workload, about: Mapping[str, Any]) -> str:
     if set(MIXED) & set(declared.dtypes.get("gpu", ())):
         names.append("AMP")
     return "+".join(names) or NONE
+
+
+def matrix(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, Any]]:
+    """Return a line per measured workload: which of the usual features it has, by its declaration.
+
+    `others` are what its trainer adds.
+    """
+    groups = {group["workload"]: group for results in campaigns for group in results["groups"]}
+    return [_line(workloads[name], group) for name, group in groups.items() if name in workloads]
+
+
+def _line(declared: Workload, group: Group) -> dict[str, Any]:
+    """Return the line of a workload; `group` is one of its own, whose settings decide too."""
+    return {
+        "workload": group["workload"],
+        "several-nodes": _takes_two_nodes(declared, group),
+        "nccl": declared.nccl,
+        "mixed-precision": bool(set(MIXED) & set(declared.dtypes.get("gpu", ()))),
+        "compiled": True in declared.xla,
+        "accumulation": declared.accumulation is not None,
+        "checkpointing": any(name.endswith("_checkpointing") for name in declared.settings),
+        "own-data": any(f"{declared.name}_{name}" in declared.settings for name in OWN_DATA),
+        "others": "+".join(declared.features) or NONE,
+    }
+
+
+def _takes_two_nodes(declared: Workload, group: Group) -> bool:
+    """Return whether two nodes of 8 devices could train a group; what no record has refuses none."""
+    settings = {**declared.setting_defaults, **(group.get("settings") or {})}
+    case: Any = {**group, "settings": settings, "nodes": 2, "gpus": 8}
+    try:
+        return declared.refusal(case) is None
+    except UnknownNameError:
+        return True
 
 
 def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[str, str]]:

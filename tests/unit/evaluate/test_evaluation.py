@@ -347,6 +347,46 @@ def test_what_a_node_used_beside_its_framework_is_a_feature():
     assert frameworks.features(declared, {"features": "DALI 2.4.0"}) == "DDP+DALI 2.4.0+torch.compile+AMP"
 
 
+def features_of(name, **settings):
+    """What a workload can do, as one that a campaign measured."""
+    group = {
+        "workload": name, "model": "tiny", "device": "gpu", "dtype": "fp32", "xla": False, "accumulation": 1,
+        "warmup": 20, "window": 100, "settings": settings,
+    }  # fmt: skip
+    [line] = frameworks.matrix([{"groups": [group]}], WORKLOADS)
+    return {name for name, value in line.items() if value is True}, line["others"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "lacking", "others"),
+    [
+        ("torch_bert", set(), "DDP+FSDP"),
+        ("tf2_bert", {"accumulation", "checkpointing"}, "–"),
+        ("bing_bert", {"compiled", "accumulation", "checkpointing"}, "DeepSpeed"),
+        ("torch_wide_deep", {"accumulation", "checkpointing", "own-data"}, "split tables"),
+        ("horovod_tf1_bert", {"mixed-precision", "compiled", "accumulation", "checkpointing"}, "Horovod"),
+    ],
+)
+def test_the_features_of_a_workload_follow_from_its_declaration(workload, lacking, others):
+    assert features_of(workload) == (ALL_FEATURES - lacking, others)
+
+
+ALL_FEATURES = {
+    "several-nodes", "nccl", "mixed-precision", "compiled", "accumulation", "checkpointing", "own-data"
+}  # fmt: skip
+
+
+def test_a_workload_that_refuses_two_nodes_does_not_take_several():
+    assert "several-nodes" in features_of("horovod_tf1_bert", launcher="mpirun")[0]
+    assert "several-nodes" not in features_of("horovod_tf1_bert", launcher="horovodrun")[0]
+
+
+def test_the_document_says_yes_or_no_for_each_feature(english):
+    lines = english[0].splitlines()
+    head = next(place for place, line in enumerate(lines) if " | several nodes | NCCL | " in line)
+    assert lines[head + 2] == "tf2_bert | yes | yes | yes | yes | no | no | yes"
+
+
 # -- criteria and ranking ---------------------------------------------------------------------------------
 
 
