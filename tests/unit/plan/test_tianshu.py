@@ -11,12 +11,13 @@ from cases import cluster, plan
 
 ROOT = Path(__file__).resolve().parents[3]
 GIVEN = yaml.safe_load((ROOT / "playbooks/vars/tianshu.yml").read_text())
-# The values of settings do not matter to the matrix.
+# The values of other settings do not matter to the matrix.
 BLANK = {"int": 1, "float": 1.0, "bool": False}
 
 
 def blank(workload):
-    return workload.resolve({name: BLANK.get(kind, "") for name, kind in workload.setting_types.items()})
+    values = {name: BLANK.get(kind, "") for name, kind in workload.setting_types.items()}
+    return workload.resolve({**values, **{name: GIVEN[name] for name in values if name in GIVEN}})
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,13 @@ def test_every_number_of_machines_and_gpus_of_the_plan_is_measured(planned):
 def test_xla_and_mixed_precision_are_measured_on_and_off(planned):
     kinds = {(case["xla"], case["dtype"]) for case in planned["cases"] if case["workload"] == "tf2_bert"}
     assert kinds == {(xla, dtype) for xla in (False, True) for dtype in ("fp32", "fp16")}
+
+
+def test_oneflow_is_measured_in_mixed_precision_too(planned):
+    assert {case["dtype"] for case in planned["cases"] if case["workload"] == "oneflow_resnet50"} == {
+        "fp32",
+        "fp16",
+    }
 
 
 def test_every_workload_is_measured_with_the_same_batches(planned):
