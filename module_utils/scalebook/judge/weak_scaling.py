@@ -75,11 +75,7 @@ def tabulate(
         tables["groups"].append(group)
         for row in table:
             row["group"] = group["id"]
-            declared = workloads.get(group["workload"], UNKNOWN)
-            if declared.latency and row["median"] is not None:
-                # The milliseconds of a step at the median rate.
-                row["latency_ms"] = 1000 * global_batch(row) / row["median"]
-            row["tokens_per_second"] = _tokens(row, declared)
+            _add_what_is_declared(row, workloads.get(group["workload"], UNKNOWN))
             tables["uncounted"] += _uncounted(row, by_case[row["case"]], expected[row["case"]])
         tables["rows"] += table
     headings.name_groups(tables["groups"])
@@ -189,10 +185,13 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
     return cast(Row, row)
 
 
-def _tokens(row: Row, declared: Workload) -> float | None:
-    """Return the tokens per second of all devices, where a row counts sequences of a known length."""
+def _add_what_is_declared(row: Row, declared: Workload) -> None:
+    """Give a row its latency where its workload has one, and its tokens where their number is known."""
+    if declared.latency and row["median"] is not None:
+        # The milliseconds of a step at the median rate.
+        row["latency_ms"] = 1000 * global_batch(row) / row["median"]
     size = declared.sample_size(row["settings"] or {}) if row["unit"] == "sequences" else None
-    return row["median"] * size if row["median"] and size else None
+    row["tokens_per_second"] = row["median"] * size if row["median"] and size else None
 
 
 def rates_of(runs: Iterable[Run]) -> list[float]:

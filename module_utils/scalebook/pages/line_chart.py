@@ -89,9 +89,7 @@ def line_chart(
     devices = sorted({point["x"] for each in series for point in each["points"]})
     logarithmic, full = powers_of_two(devices), ideal == "full"
     ideals = _ideals(series, devices, ideal)
-    heights = [value for each in series for point in each["points"] for value in _extent(point)]
-    heights += [y for _, line in ideals for _, y in line]
-    axis = _percent_axis(heights) if full else _y_axis(heights, logarithmic)
+    axis = _axis(series, ideals, logarithmic, full)
 
     def printed(value: float) -> str:
         return (f"{value:.1f}" if full else svg.figure(value)) + axes.unit
@@ -107,6 +105,13 @@ def line_chart(
     legend, below = svg.legend(_entries(series, axes, bool(ideals)), plot.floor + BOTTOM + 14)
     height = round(plot.floor + BOTTOM + below + 2)
     return svg.framed([*body, *legend], title, description, key, height, "curves")
+
+
+def _axis(series: Sequence[Series], ideals: Sequence[Ideal], logarithmic: bool, full: bool) -> Axis:
+    """Return the vertical axis, in per cent if it is `full`, with room for all points and ideal lines."""
+    heights = [value for each in series for point in each["points"] for value in _extent(point)]
+    heights += [y for _, line in ideals for _, y in line]
+    return _percent_axis(heights) if full else _y_axis(heights, logarithmic)
 
 
 def _plot(devices: Sequence[float], axis: Axis, top: float, east: float, log_x: bool, log_y: bool) -> _Plot:

@@ -159,16 +159,21 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     changed += [write_whole(source.top / name, text.encode(), write) for name, text in texts.items()]
     if not source.sealed:
         changed.append(write_manifest(source.top, check.manifest, write))
-    tables = [each for each in microbench.body(view) if isinstance(each, Table)]
-    table_texts = [
-        "\n".join(terminal.aligned(terminal.texts(each, language), left_columns=1)) for each in tables
-    ]
     return {
         "changed": any(changed),
-        "display": "\n\n".join([*table_texts, language("terminal.report", path=path)]),
+        "display": "\n\n".join([*_tables(view), language("terminal.report", path=path)]),
         "report": str(path),
         "unmeasured": [*map(sentence, judge.failures(records))],
     }
+
+
+def _tables(view: microbench.View) -> list[str]:
+    """Return the tables of the report as the terminal shows them."""
+    return [
+        "\n".join(terminal.aligned(terminal.texts(each, view.wording), left_columns=1))
+        for each in microbench.body(view)
+        if isinstance(each, Table)
+    ]
 
 
 def _measured(result: Mapping[str, Any], options: Mapping[str, Any]) -> judge.Device:

@@ -13,12 +13,15 @@ from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
     PLAN_SCHEMA,
     SCHEMAS_READ,
+    Case,
     FileSum,
+    MachineIdentity,
     Message,
     MessageError,
     Plan,
     ProvenanceFile,
     Record,
+    Run,
     as_message,
     because,
     message,
@@ -194,23 +197,14 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             own = f"runs/{case['name']}/{record['repeat']}/result.json"
             if file != own:
                 raise MessageError("run.moved", place=own)
-            differs = evidence.differing_case(case, planned.get(case["name"]))
-            if differs and case["name"] not in planned:
-                raise MessageError(differs["code"], **differs["values"])
+            differs = _differing(record, campaign.plan, planned.get(case["name"]), machines)
             merged = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             run = runs.digest(record, campaign.reading)
-            if "source" in record and campaign.plan and not campaign.plan.get("source"):
-                differs = differs or message("run.imported")
-            differs = differs or evidence.differing_machines(record, machines)
             if differs and record["status"] == "ok":
                 run = runs.refused(run, because(file, differs))
-            counts = run["rate"] is not None
-            doubts = evidence.log_notes(record, folder, files) if counts and files else []
-            run["notes"] += map(as_message, doubts)
-            log = runs.log_of(record) if counts else None
-            place = str(record.get("source") or folder)
-            if log and logs.setdefault(log, place) != place:
-                run = runs.refused(run, message("run.same-log", place=logs[log]))
+            if run["rate"] is not None:
+                run["notes"] += evidence.log_notes(record, folder, files) if files else []
+                run = _unless_copied(run, record, folder, logs)
         except (OSError, ValueError) as exc:
             campaign.unreadable.append(because(file, why_of(exc)))
         except Exception as exc:  # one unforeseen record must not cost the others their report
@@ -221,6 +215,29 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             campaign.hardware[:] = merged
             campaign.runs.append(run)
             campaign.statuses[folder] = record["status"]
+
+
+def _differing(
+    record: Record, plan: Plan, planned: Case | None, machines: Mapping[str, MachineIdentity]
+) -> Message | None:
+    """Return in what a record is not one of the campaign with this plan, None where it is.
+
+    Raises MessageError where the case of the record is not `planned`, and not what its name says.
+    """
+    differs = evidence.differing_case(record["case"], planned)
+    if differs and planned is None:
+        raise MessageError(differs["code"], **differs["values"])
+    if "source" in record and plan and not plan.get("source"):
+        differs = differs or message("run.imported")
+    return differs or evidence.differing_machines(record, machines)
+
+
+def _unless_copied(run: Run, record: Record, folder: str, logs: dict[str, str]) -> Run:
+    """Return a run, refused where another one has the same log; `logs` has the places of all logs so far."""
+    log, place = runs.log_of(record), str(record.get("source") or folder)
+    if log and logs.setdefault(log, place) != place:
+        return runs.refused(run, message("run.same-log", place=logs[log]))
+    return run
 
 
 def _order(file: str) -> tuple[str, int, str]:
