@@ -14,8 +14,3 @@ def clean(text: Any) -> str:
     if not line.isprintable():
         line = "".join(c if c.isprintable() else " " for c in line)
     return " ".join(line.split())
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return `1 node`, `2 nodes`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

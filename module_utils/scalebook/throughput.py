@@ -42,7 +42,7 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
 
     Raises ThroughputError when no reading covers the window.
     """
-    node = next((node for node in record["nodes"] if node["task_index"] == 0), None)
+    node = first_node(record)
     if node is None:
         raise ThroughputError("reason.no-first-node")
     samples = window_samples(record)
@@ -70,6 +70,11 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
         "second": second,
         "differs": abs(readings[1]["rate"] - first["rate"]) / first["rate"] if second else None,
     }
+
+
+def first_node(record: Record) -> NodeLog | None:
+    """Return what the log of the node with task_index 0 shows, None without it."""
+    return next((node for node in record["nodes"] if node.get("task_index") == 0), None)
 
 
 def window_samples(record: Record) -> int:

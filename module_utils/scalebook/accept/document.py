@@ -293,14 +293,7 @@ def findings(
     )
     rows: list[PartFinding] = []
     for group, value, has_rate in zip(equal_parts, published, required, strict=True):
-        by_source = {
-            EQUALS: verdict.against_equals(group.rates, thresholds.for_quantity(group.quantity), tests)
-        }
-        if value:
-            tolerant = thresholds.common._replace(least=1 - value.tolerance)
-            by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
-        if has_rate:
-            by_source[CRITERIA] = _against_rate(group, thresholds, tests)
+        by_source = _by_source(group, value, has_rate, thresholds, tests)
         for part, rates in group.rates.items():
             source = min(by_source, key=lambda name: WORST.index(by_source[name][part].verdict))  # noqa: B023
             finding = by_source[source][part]
@@ -320,6 +313,19 @@ def findings(
                 }
             )
     return rows + _of_traces(measurements)
+
+
+def _by_source(
+    group: Group, value: Expected | None, has_rate: bool, thresholds: Wanted, tests: int
+) -> dict[str, dict[str, verdict.Finding]]:
+    """Return the finding on each part of a group, by what it is compared with."""
+    by_source = {EQUALS: verdict.against_equals(group.rates, thresholds.for_quantity(group.quantity), tests)}
+    if value:
+        tolerant = thresholds.common._replace(least=1 - value.tolerance)
+        by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
+    if has_rate:
+        by_source[CRITERIA] = _against_rate(group, thresholds, tests)
+    return by_source
 
 
 def _is_gpu(part: str) -> bool:

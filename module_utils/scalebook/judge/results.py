@@ -155,39 +155,31 @@ def _compare(
         raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
     for entry in [*compared["only_here"], *compared["only_there"]]:
         entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
-    other = _other_hardware(rows, entries, earlier, workloads)
-    bound = _other_binding(rows, earlier, workloads)
-    return {"name": earlier.name, "other_hardware": other, "other_binding": bound, **compared}
+    return {"name": earlier.name, **_unlike(rows, entries, earlier, workloads), **compared}
 
 
-def _other_binding(rows: Sequence[Row], earlier: Baseline, workloads: Workloads) -> Message | None:
-    """Return how the ranks of cases were bound that were not bound the same here and there, None for none."""
-    there = {baseline.key_of(row, workloads): binding_of(row) for row in earlier.rows}
-    keys = [(binding_of(row), there.get(baseline.key_of(row, workloads))) for row in rows]
-    unlike = [pair for pair in keys if pair[1] and pair[0] != pair[1]]
-    if not unlike:
-        return None
-    now, then = (list(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
-    return message("compare.other-binding", name=earlier.name, before=then, now=now)
-
-
-def _other_hardware(
+def _unlike(
     rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: Workloads
-) -> Message | None:
-    """Return on what the cases ran that did not run on the same here and there, None where all did.
+) -> dict[str, Message | None]:
+    """Return on what cases ran, and how their ranks were bound, that was not the same here and there.
 
-    On the same hardware, what connected the GPUs may differ.
+    None is for what all had the same.  On the same hardware, what connected the GPUs may differ.
     """
     there = {baseline.key_of(row, workloads): row for row in earlier.rows}
     both = [(row, other) for row in rows if (other := there.get(baseline.key_of(row, workloads)))]
     kinds = [(hardware.kind(entries, row), hardware.kind(earlier.hardware, other)) for row, other in both]
     ways = [(network.of_runs(row["runs"]), network.of_runs(other["runs"])) for row, other in both]
-    differing = ([pair for pair in pairs if all(pair) and pair[0] != pair[1]] for pairs in (kinds, ways))
-    unlike = next(filter(None, differing), [])
-    if not unlike:
-        return None
-    now, then = (list(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
-    return message("compare.other-hardware", name=earlier.name, before=then, now=now)
+    bindings = [(binding_of(row), binding_of(other)) for row, other in both]
+
+    def said(code: str, pairs: Sequence[tuple[str | None, str | None]]) -> Message | None:
+        unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
+        now, then = (list(dict.fromkeys(pair[side] for pair in unlike)) for side in (0, 1))
+        return message(f"compare.{code}", name=earlier.name, before=then, now=now) if unlike else None
+
+    return {
+        "other_hardware": said("other-hardware", kinds) or said("other-hardware", ways),
+        "other_binding": said("other-binding", bindings),
+    }
 
 
 def _commands(campaign: Campaign, workloads: Workloads) -> list[Command]:

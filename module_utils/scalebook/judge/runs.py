@@ -28,7 +28,7 @@ from ansible.module_utils.scalebook.contracts import (
     why_of,
 )
 from ansible.module_utils.scalebook.judge import evidence, gpu_states, timelines, utilisation
-from ansible.module_utils.scalebook.throughput import measure
+from ansible.module_utils.scalebook.throughput import first_node, measure
 
 UNMEASURED: Run = {
     "rate": None,
@@ -152,8 +152,7 @@ def _unmeasured(record: Record) -> Run:
 
 def _bound(record: Record) -> bool:
     """Return whether ranks were bound on a node."""
-    ends = [node.get("exit") for node in record.get("nodes") or [] if isinstance(node, Mapping)]
-    bindings = [end.get("binding") for end in ends if isinstance(end, Mapping)]
+    bindings = (end.get("binding") for _, end in _ends(record))
     return any(isinstance(each, Mapping) and each.get("mode") == "numa" for each in bindings)
 
 
@@ -181,11 +180,8 @@ def _measured(record: Record, reading: str) -> dict[str, Any]:
 
 def log_of(record: Record) -> str | None:
     """Return the sha256 of the log of the first node of a checked `record`, None if it is not known."""
-    first: Mapping[str, Any] = next(
-        (node for node in record.get("nodes") or [] if node.get("task_index") == 0), {}
-    )
-    digest_of_log = first.get("sha256")
-    return digest_of_log if isinstance(digest_of_log, str) else None
+    first = first_node(record)
+    return first.get("sha256") if first else None
 
 
 def refused(run: Run, reason: Statement) -> Run:
@@ -195,14 +191,13 @@ def refused(run: Run, reason: Statement) -> Run:
 
 def _reported(record: Record, key: str) -> dict[str, str]:
     """Return node -> what its node script reported as `key`, for nodes whose log has it."""
-    metrics = {}
-    nodes = record.get("nodes")
-    for node in nodes if isinstance(nodes, list) else []:
-        end = node.get("exit") if isinstance(node, Mapping) else None
-        value = end.get(key) if isinstance(end, Mapping) else None
-        if isinstance(value, str) and value:
-            metrics[str(node.get("node"))] = value
-    return metrics
+    values = [(node, end.get(key)) for node, end in _ends(record)]
+    return {node: value for node, value in values if isinstance(value, str) and value}
+
+
+def _ends(record: Record) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return (node, what its node script reported at the end) of each node."""
+    return [(str(node.get("node")), node.get("exit") or {}) for node in record.get("nodes") or []]
 
 
 def step_seconds(record: Record, time_source: Any) -> list[float]:
@@ -211,7 +206,7 @@ def step_seconds(record: Record, time_source: Any) -> list[float]:
     They come from the time source of the rate (`times`, `received`); where that is the printed rates,
     from any stamps there are.  Empty when there are none, or when a step of the window has no stamp.
     """
-    node = next((node for node in record["nodes"] if node.get("task_index") == 0), None)
+    node = first_node(record)
     if node is None:
         return []
     stamps = node.get("received") if time_source == "received" else None
