@@ -27,25 +27,19 @@ from ansible.module_utils.scalebook.text import clean
 
 def section(view: View) -> list[Block]:
     """Return the section of the runs that count."""
-    short = view.short_names
-    rows = [
-        {"group": short[row["case"]], **cells(view, run, row)}
-        for row in view.document["rows"]
-        for run in row["runs"]
-    ]
+    rows = [cells(view, run, row) for row in view.document["rows"] for run in row["runs"]]
     return titled(view.wording("title.runs"), "runs", Table(columns(view), rows)) if rows else []
 
 
 def columns(view: View) -> list[Column]:
     """Return the columns of runs; the sheet has those that do not count too."""
-    _ = view.wording
     return [
         *sheet_only("case label"),
         *(column._replace(only="md html") for column in view.case_columns()),
         Column("repeat", kind="count", sheet="repeat"),
         *sheet_only("status"),
         Column("rate", kind="rate", look="main", sheet="rate"),
-        Column("per_second", _("head.unit"), only="md html"),
+        Column("per_second", view.wording("head.unit"), only="md html"),
         *sheet_only("unit"),
         *sheet_only("seconds", "seconds"),
         Column("time_source", sheet="time_source"),
@@ -72,10 +66,10 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
     second = run["second"] or {}
     return {
         **run,
-        **{key: row[key] for key in ("case", "unit")},
+        **view.case_cells(row),
         "status": "ok",
+        "unit": row["unit"],
         "per_second": _.per_second(row["unit"]),
-        "label": clean(row["label"]),
         "log": clean(run["log"]),
         "time_source": _.name("source", run["time_source"]),
         "second": second.get("rate"),

@@ -54,12 +54,11 @@ def results(view: View) -> Table:
     """Return the table of all rows."""
     _, rows = view.wording, view.document["rows"]
     shares, tflops = first_screen.shares(view), _tflops(view)
-    short, anchors = view.short_names, view.anchors
     lines = [
         {
             **row_cells(row, _),
-            "id": anchors[row["case"]],
-            "group": short[row["case"]],
+            **view.case_cells(row),
+            "id": view.anchors[row["case"]],
             "unit": _.per_second(row["unit"]),
             "latency_ms": row["latency_ms"],
             "tokens": row["tokens_per_second"] and row["tokens_per_second"] / row["devices"],
@@ -388,8 +387,7 @@ def _earlier_cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
     verdict, why = _.name("verdict", entry["verdict"]), view.wording.tell(entry["why"] or "")
     return {
         **entry,
-        "label": clean(entry["label"]),
-        "group": view.short_names[entry["case"]],
+        **view.case_cells(entry),
         "verdict": [Tag(verdict, "stop")] if entry["regression"] else verdict,
         "judged": _.about(verdict, why) if why else verdict,
         "why": why,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, StepTimes, Usage, message
+from ansible.module_utils.scalebook.contracts import BASELINE, Results, StepTimes, Usage
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import weak_scaling
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -45,15 +45,10 @@ def section(view: View) -> list[Block]:
         cases.setdefault(line["case"], {})[line["quantity"]] = line
     measured = [each for each in TABLE if any(each.name in own for own in cases.values())]
     measured = sorted((each for each in measured if each.name not in DERIVED), key=_of_host)
-    short, labels = view.short_names, {row["case"]: row["label"] for row in view.document["rows"]}
-    columns = [
-        *view.case_columns(),
-        *(_column(view, each) for each in measured),
-    ]
+    columns = [*view.case_columns(), *(_column(_, each) for each in measured)]
     rows = [
         {
-            "group": short[case],
-            "label": labels[case],
+            **view.case_cells(view.rows[case]),
             **{each.name: own[each.name]["mean"] if each.name in own else None for each in measured},
             **{f"{each.name} of": _span(own.get(each.name), view) for each in measured},
         }
@@ -74,10 +69,9 @@ def _of_host(quantity: Quantity) -> bool:
     return not any(reading.column.startswith("gpu:") for reading in quantity.reads) and bool(quantity.reads)
 
 
-def _column(view: View, quantity: Quantity) -> Column:
+def _column(wording: Wording, quantity: Quantity) -> Column:
     """Return the column of a quantity: its mean, and when pointed at the least and the most."""
-    _ = view.wording
-    heading = _.join([_.tell(message(quantity.code)), quantity.unit])
+    heading = wording.join([wording(quantity.code), quantity.unit])
     return Column(quantity.name, heading, "usage", "–", hint=f"{quantity.name} of")
 
 
@@ -97,7 +91,7 @@ def _judged(view: View) -> list[Block]:
         return []
     parts = []
     for name, own in lines.items():
-        name_of, met = _.tell(message(QUANTITIES[name].code)), sum(bool(each["met"]) for each in own)
+        name_of, met = _(QUANTITIES[name].code), sum(bool(each["met"]) for each in own)
         parts.append(_("report.criterion-met", of=name_of, count=met, cases=len(own)))
     [criterion] = {own[0]["criterion"] for own in lines.values()}
     return [Paragraph(_("report.criterion", criterion=criterion, parts=_.join(parts)), "soft")]
@@ -166,10 +160,10 @@ def step_times(view: View) -> list[Block]:
 
 def step_table(view: View) -> Table:
     """Return the step times of all rows that have some."""
-    rows, short = view.document["rows"], view.short_names
+    rows = view.document["rows"]
     steps_of_one = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
     lines = [
-        {"group": short[row["case"]], **_step_cells(row, row["steps"], steps_of_one.get(row["group"]))}
+        {**view.case_cells(row), **_step_cells(row["steps"], steps_of_one.get(row["group"]))}
         for row in rows
         if row["steps"]
     ]
@@ -182,7 +176,6 @@ def _waits(view: View) -> bool:
 
 
 def _step_columns(view: View) -> list[Column]:
-    _ = view.wording
     waits = "" if _waits(view) else "sheet"
     return [
         *view.case_columns(),
@@ -198,17 +191,11 @@ def _step_columns(view: View) -> list[Column]:
     ]
 
 
-def _step_cells(row: Row, steps: StepTimes | None, of_one: StepTimes | None) -> dict[str, Any]:
+def _step_cells(steps: StepTimes, of_one: StepTimes | None) -> dict[str, Any]:
     """Return the step times of a row, and where they are longer than those of 1n1g, `of_one`."""
-    lost_parts = weak_scaling.longer_parts(steps, of_one) if steps and of_one else None
+    lost_parts = weak_scaling.longer_parts(steps, of_one) if of_one else None
     waiting, rest = lost_parts or (None, None)
-    return {
-        **(steps or {}),
-        "case": row["case"],
-        "label": clean(row["label"]),
-        "waiting": waiting,
-        "rest": rest,
-    }
+    return {**steps, "waiting": waiting, "rest": rest}
 
 
 UNITS = {"_per_second": "/s", "_mib": ", GiB"}
@@ -227,7 +214,6 @@ def flops(view: View) -> list[Block]:
 def arithmetic(view: View) -> Table:
     """Return the table of the arithmetic per device."""
     _ = view.wording
-    short = view.short_names
     columns = [
         *view.case_columns(),
         Column("unit"),
@@ -242,11 +228,10 @@ def arithmetic(view: View) -> Table:
     rows = [
         {
             **entry,
-            "label": clean(entry["label"]),
-            "group": short[entry["case"]],
+            **view.case_cells(entry),
             "unit": _.name("unit", entry["unit"]),
             "peak_of": _.tell(entry["peak_of"]) if entry["peak_of"] else None,
-            "about": view.wording.tell(entry["peak_of"] or entry["reason"] or ""),
+            "about": _.tell(entry["peak_of"] or entry["reason"] or ""),
         }
         for entry in view.document["mfu"]
     ]
