@@ -30,11 +30,11 @@ class Site:
         self.installed = self.home / ".ansible/collections/ansible_collections/scalebook/scalebook"
         self.work.mkdir()
 
-    def run(self, *argv, **more):
+    def run(self, *argv, cwd=None, **more):
         names = ("PATH", "SCALEBOOK_LOCK_DIRECTORY", "LANG", "LC_ALL", "PIP_INDEX_URL")
         kept = {name: os.environ[name] for name in names if name in os.environ}
         done = subprocess.run(
-            argv, cwd=self.work, env={**kept, "HOME": str(self.home), **more},
+            argv, cwd=cwd or self.work, env={**kept, "HOME": str(self.home), **more},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
@@ -83,3 +83,22 @@ def test_the_records_name_the_commit_that_the_collection_was_made_of(site, shown
 def test_what_is_installed_and_measured_is_not_in_the_collection(site, shown):
     assert not (site.installed / "results").exists() and not (site.installed / ".scalebook").exists()
     assert (site.work / ".scalebook/provisioned.json").is_file()
+
+
+# Not those that look at what scripts/test has looked at already, by pylint say.
+CHECKS = (
+    "action-plugin-docs", "compile", "empty-init", "ignores", "line-endings", "no-assert", "no-get-exception",
+    "no-illegal-filenames", "no-smart-quotes", "replace-urlopen", "runtime-metadata", "shebang", "symlinks",
+    "use-argspec-type-path", "use-compat-six", "validate-modules",
+)  # fmt: skip
+# What ansible-test would download to install the packages of a check: pip is in the standard library.
+GET_PIP = "import ensurepip\nensurepip.bootstrap()\n"
+
+
+def test_ansible_test_finds_nothing_in_what_is_installed(site):
+    cache = site.home / ".ansible/test/cache"
+    cache.mkdir(parents=True)
+    (cache / "get_pip_24_2.py").write_text(GET_PIP)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    checks = [word for check in CHECKS for word in ("--test", check)]
+    site.run(TOOLS / "ansible-test", "sanity", "--python", python, *checks, cwd=site.installed)
