@@ -25,8 +25,6 @@ TABLE_COLUMNS = {
     "spread": "(fastest − slowest) / median",
     "range": "the slowest and the fastest run",
     "95 % interval": f"of the median, by order statistics, from {stats.INTERVAL_RUNS} runs on",
-    "speedup range": f"the least and the largest quotient of a run of the case and one of {BASELINE}",
-    "speedup 95 % interval": f"Welch's, on logarithms of rates, from {stats.INTERVAL_RUNS} runs of both on",
     "flags": "what to know before the row is used; see below",
 }
 """Columns of the first table of report.md."""
