@@ -311,14 +311,14 @@ def _part(entry: Hardware, case_row: Mapping[str, Any]) -> Hardware:
 
 def _kinds(entries: Iterable[Hardware]) -> list[Kind]:
     """Return the GPUs of each entry with their links, else its processor; equal ones once."""
-    found: list[Kind] = []
+    kinds: list[Kind] = []
     for entry in entries:
         names = Counter(clean(gpu["name"]) for gpu in entry.get("gpus") or ())
         one: Kind = {"gpus": dict(names), "links": sorted(entry.get("gpu_links") or ())}
         if not names:
             one = cast(Kind, {key: entry[key] for key in OF_PROCESSOR if key in entry})  # type: ignore[literal-required]
-        found += [one] if one and one not in found else []
-    return found
+        kinds += [one] if one and one not in kinds else []
+    return kinds
 
 
 def _gpus_and_links(entry: Kind, _: Say) -> str:

@@ -171,14 +171,14 @@ def _unlike(
     ways = [(network.of_runs(row["runs"]), network.of_runs(other["runs"])) for row, other in both]
     bindings = [(binding_of(row), binding_of(other)) for row, other in both]
 
-    def said(code: str, pairs: Sequence[tuple[str | None, str | None]]) -> Message | None:
+    def difference(code: str, pairs: Sequence[tuple[str | None, str | None]]) -> Message | None:
         unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
         now, then = (list(dict.fromkeys(pair[side] for pair in unlike)) for side in (0, 1))
         return message(f"compare.{code}", name=earlier.name, before=then, now=now) if unlike else None
 
     return {
-        "other_hardware": said("other-hardware", kinds) or said("other-hardware", ways),
-        "other_binding": said("other-binding", bindings),
+        "other_hardware": difference("other-hardware", kinds) or difference("other-hardware", ways),
+        "other_binding": difference("other-binding", bindings),
     }
 
 
