@@ -110,7 +110,8 @@ class _Rail(TypedDict, total=False):
 class Fault(_Rail):
     """What explains slow links: a node, its outgoing or incoming direction, a link or its direction, a rail.
 
-    A rail is what connects the GPUs with the number `rail` of all nodes: only that is slow at `nodes`.
+    A rail is what connects the GPUs with the number `rail` of all nodes: only that is slow at `nodes`. Of a
+    rail that is slow everywhere, `nodes` is empty.
     """
 
     kind: str
@@ -599,7 +600,7 @@ def reasons(
         if row["verdict"] == BAD and row["quantity"] not in (LINK, RAIL):
             by_node.setdefault(row["nodes"][0], of_part(row))
     for cause in causes:
-        if not by_node.keys() & set(cause["nodes"]):
+        if cause["nodes"] and not by_node.keys() & set(cause["nodes"]):
             by_node[cause["nodes"][-1]] = message(
                 "acceptance.slow-network", kind=kind_of(cause), nodes=cause["nodes"]
             )
@@ -610,6 +611,13 @@ def kind_of(cause: Fault) -> Message:
     """Return what explains slow links, in words."""
     values = {"rail": cause["rail"]} if "rail" in cause else {}
     return message(f"acceptance.fault-{cause['kind']}", **values)
+
+
+def told(cause: Fault) -> Message:
+    """Return a cause of slow links as a sentence."""
+    if cause["kind"] == triage.RAIL_EVERYWHERE:
+        return message("acceptance.rail-everywhere", rail=cause["rail"])
+    return message("acceptance.cause", kind=kind_of(cause), nodes=cause["nodes"])
 
 
 def of_part(row: PartFinding) -> Message:
@@ -658,7 +666,7 @@ def refusals(acceptance: Acceptance) -> list[Message]:
         for each in acceptance["problems"]
         if each["part"] == ALL_NODES
     ]
-    return why
+    return why + [told(each) for each in acceptance["faults"] if not each["nodes"]]
 
 
 def upgrade(content: Mapping[str, Any]) -> dict[str, Any]:

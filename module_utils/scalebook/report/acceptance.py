@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.accept.document import (
     LINK,
     Acceptance,
     connection_lines,
-    kind_of,
+    told,
 )
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -65,8 +65,7 @@ def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
         for each in ("good", "bad", "unclear")
         if acceptance[each]
     ]
-    for cause in acceptance["faults"]:
-        lines.append(_("acceptance.cause", kind=kind_of(cause), nodes=", ".join(cause["nodes"])))
+    lines += [_.tell(told(cause)) for cause in acceptance["faults"]]
     lines += [_.about(_part(each["part"], _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),

@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook.accept.document import (
     PartFinding,
     compared,
     connection_lines,
-    kind_of,
+    told,
 )
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
 from ansible.module_utils.scalebook.contracts import Message
@@ -42,7 +42,7 @@ def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
     ]
     lines += [_part(BAD, each["part"], _.tell(each["reason"]), _) for each in acceptance["problems"]]
     for cause in acceptance["faults"]:
-        line = _("acceptance.cause", kind=kind_of(cause), nodes=", ".join(cause["nodes"]))
+        line = _.tell(told(cause))
         more = [_("acceptance.one-is-enough")] if len(cause["nodes"]) > 1 else []
         lines.append(_.join([line, *more], "sentences"))
     counts = [

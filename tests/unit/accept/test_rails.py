@@ -44,6 +44,17 @@ def test_a_node_whose_rails_are_all_slow_is_the_cause(site):
     assert site.judged()[0]["faults"] == [{"kind": "node", "nodes": ["NODE4"]}]
 
 
+def test_a_rail_that_is_slow_everywhere_condemns_no_node_and_says_where_to_look(site):
+    for one in NODES[:5]:
+        for other in NODES[:5]:
+            site.rates[one, other, 2] = 0.7
+    made, result = site.judged()
+    assert made["faults"] == [{"kind": "rail-everywhere", "nodes": [], "rail": 2}]
+    assert (made["accepted"], made["bad"]) == (False, [])
+    assert "The rail of GPU2 is slow between all nodes: look at the switch of this rail" in result["refusal"]
+    assert any(line.startswith("The rail of GPU2 is slow between all nodes") for line in result["display"])
+
+
 def test_two_nodes_are_enough_to_compare_their_rails(tmp_path):
     site = Site(tmp_path, NODES[:2], name="NVIDIA X", devices=("GPU0", "GPU1", "GPU2", "GPU3"))
     site.rates["NODE1", "NODE2", 3] = 0.5

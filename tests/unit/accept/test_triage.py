@@ -44,6 +44,27 @@ def test_the_least_cause_that_explains_all_slow_links_is_named(slow, cause):
     assert explain(list(filter(slow, LINKS)), LINKS) == [cause]
 
 
+def on_rail(nodes, rail=1):
+    """Return the links of these nodes on one rail, with all other nodes."""
+    return [link for link in LINKS if link.rail == rail and {*nodes} & {*link[:2]}]
+
+
+def test_a_rail_that_is_slow_between_all_nodes_is_named_once_not_node_by_node():
+    assert explain(on_rail(NODES), LINKS) == [Cause("rail-everywhere", (), 1)]
+    # One link of the rail seemed good.
+    assert explain(on_rail(NODES)[1:], LINKS) == [Cause("rail-everywhere", (), 1)]
+
+
+@pytest.mark.parametrize("slow", [NODES[:2], NODES[1:4], NODES[:4]])
+def test_nodes_that_are_slow_on_a_rail_are_named_where_the_others_are_good_between_each_other(slow):
+    assert set(explain(on_rail(slow), LINKS)) == {Cause("rail", (node,), 1) for node in slow}
+
+
+def test_a_node_that_is_slow_on_the_other_rail_too_is_named_beside_a_rail_that_is_slow_everywhere():
+    slow = {*on_rail(NODES), *on_rail(NODES[:1], rail=0)}
+    assert explain(slow, LINKS) == [Cause("rail-everywhere", (), 1), Cause("node", ("NODE1",))]
+
+
 def test_a_slow_pair_of_two_nodes_is_a_slow_link():
     links = [Link("NODE1", "NODE2"), Link("NODE2", "NODE1")]
     assert explain(links, links) == [Cause("link", ("NODE1", "NODE2"))]
