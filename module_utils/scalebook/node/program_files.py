@@ -21,7 +21,7 @@ def make(folder: Path) -> None:
     """Make a folder and those above it that are missing, for all to read whatever the umask."""
     if not folder.is_dir():
         make(folder.parent)
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # nodes that share a home make it at the same time
         folder.chmod(0o755)
 
 

@@ -1,6 +1,7 @@
 """program_files: the files of a program, as required and no others touched."""
 
 import os
+from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.node import program_files
@@ -72,3 +73,16 @@ def test_a_check_writes_nothing(tmp_path):
 def test_a_file_name_with_a_directory_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="not the name of a file"):
         program_files.put(tmp_path / "code", {name: ""})
+
+
+def test_nodes_that_share_a_home_make_its_folders_at_the_same_time(tmp_path, monkeypatch):
+    mkdir = Path.mkdir
+
+    def made_by_both(folder, *args, **options):
+        if not folder.is_dir():
+            mkdir(folder)
+        mkdir(folder, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", made_by_both)
+    program_files.put(tmp_path / "home/code", FILES)
+    assert (tmp_path / "home/code/train.py").read_text() == FILES["train.py"]
