@@ -483,7 +483,8 @@ class CallbackModule(Default):
         """Name the other hosts that failed with the error that was printed."""
         for hosts in self._shown.values():
             if hosts:
-                self._say(self._in_words("same-on", hosts=", ".join(hosts)), C.COLOR_ERROR)
+                text = self._in_words("same-on", hosts=", ".join(hosts))
+                self._say(f"fatal: {text}", C.COLOR_ERROR)
         self._shown = {}
 
     def _warn(self, values: Mapping[str, Any]) -> None:

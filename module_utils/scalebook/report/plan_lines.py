@@ -17,9 +17,13 @@ from ansible.module_utils.scalebook.contracts import (
     Plan,
     message,
 )
+from ansible.module_utils.scalebook.pages.terminal import padded
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.plan.largest_batch import STEP
 from ansible.module_utils.scalebook.plan.parameters import MAX
+
+DONE = 6
+"""Columns of the terminal for what is done with a case, with the blank behind it."""
 
 
 def describe(
@@ -45,7 +49,7 @@ def describe(
         lines.append(_("plan.devices", devices=devices, models=", ".join(models)))
     for search in plan["searches"]:
         row = _row(search, ",".join(search["points"]), named)
-        lines.append(_("plan.search", row=row, standing=_standing(search, _)))
+        lines.append(_columns("plan.search", row, _standing(search, _), _))
     lines += [_run(case, plan["repeats"], finished, named, _) for case in plan["cases"]]
     lines += _skipped(plan, named, _)
     lines += [_("plan.note", note=_.tell(note)) for note in [*_without_baseline(plan), *notes]]
@@ -97,10 +101,18 @@ def _run(
     case: Case, repeats: int, finished: Collection[tuple[str, int]], named: Collection[str], wording: Wording
 ) -> str:
     have = sum((case["name"], repeat) in finished for repeat in range(1, repeats + 1))
-    values = {"row": _row(case, case["label"], named), "batch": case["global_batch"]}
-    if have:
-        return wording("plan.begun", **values, count=have, of=repeats)
-    return wording("plan.run", **values)
+    batch = case["global_batch"]
+    what = (
+        wording("plan.begun", batch=batch, count=have, of=repeats)
+        if have
+        else wording("plan.batch", batch=batch)
+    )
+    return _columns("plan.run", _row(case, case["label"], named), what, wording)
+
+
+def _columns(code: str, row: str, what: str, wording: Wording) -> str:
+    """Return a line of the plan: what is done with a case, the case, and what is said of it."""
+    return f"  {padded(f'{wording(code)} ', DONE)}{row}  {what}"
 
 
 def _skipped(plan: Plan, named: Collection[str], wording: Wording) -> list[str]:
@@ -110,9 +122,7 @@ def _skipped(plan: Plan, named: Collection[str], wording: Wording) -> list[str]:
         key = (_row(entry["case"], "", named), wording.tell(entry["reason"]))
         cases_of.setdefault(key, []).append(entry["case"])
     return [
-        wording(
-            "plan.skip", row=_row(same[0], ",".join(case["label"] for case in same), named), reason=reason
-        )
+        _columns("plan.skip", _row(same[0], ",".join(case["label"] for case in same), named), reason, wording)
         for (_, reason), same in cases_of.items()
     ]
 

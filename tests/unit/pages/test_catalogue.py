@@ -31,7 +31,7 @@ def test_both_languages_use_the_same_values(code):
 ROOT = Path(__file__).parents[3]
 MODULES = [
     path
-    for top in ("module_utils", "library", "roles", "filter_plugins")
+    for top in ("module_utils", "library", "roles", "filter_plugins", "callback_plugins")
     for path in (ROOT / top).rglob("*.py")
 ]
 

@@ -40,8 +40,8 @@ def test_the_plan_tells_its_runs_and_what_is_skipped_in_chinese():
     head, *lines = told(made, [(made["cases"][0]["name"], 1)])
     assert head == f"评测 {made['campaign']}：2 个用例 × 2 次重复 = 4 次运行，已测 1 次"
     assert lines == [
-        "  运行     1n8g  b16   fp32  全局 batch 128（已测 1/2）",
-        "  运行     2n8g  b16   fp32  全局 batch 256",
+        "  运行     1n8g  b16   fp32  全局 batch：128（已测 1/2）",
+        "  运行     2n8g  b16   fp32  全局 batch：256",
         "  跳过  1n8g,2n8g  b16   fp16  fp16 不能在 cpu 上运行；-e force=true 可强制尝试",
         "  注意：计划中没有 1n1g，因此没有加速比",
     ]
