@@ -72,10 +72,10 @@ class View:
         several = len(self.document["groups"]) > 1
         return [*([Column("group", look="wrap")] if several else []), Column("label")]
 
-    def case_cells(self, case: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cells of what is said of a case: its name, and those of its columns."""
-        label, group = clean(case["label"]), self.short_names[case["case"]]
-        return {"case": case["case"], "label": label, "group": group}
+    def case_cells(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the cells of an entry of a case: its name, and those of its columns."""
+        label, group = clean(entry["label"]), self.short_names[entry["case"]]
+        return {"case": entry["case"], "label": label, "group": group}
 
 
 def noun_of(measured: Iterable[Mapping[str, Any]]) -> str:
