@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -59,12 +59,12 @@ def read_source(
     `files` are those that manifest.files_of returns: the logs are compared with their records, which needs
     the checksum of each.
     """
-    plan = _plan(source)
+    plan = cast(Plan, _read(source, "plan.json", _plan))
     campaign = Campaign(
         name=source.name,
         plan=plan,
         cases={case["name"]: case for case in plan.get("cases") or []},
-        provenance=_provenance(source),
+        provenance=_read(source, "provenance.json", _provenance),
         reading=reading,
         doubts=_unsealed(source),
     )
@@ -80,28 +80,29 @@ def read_source(
     return campaign
 
 
-def _plan(source: Source) -> Plan:
-    """Return the plan of a campaign, {} without one; raise ValueError naming the file."""
-    plan = upgrade(_optional(source, "plan.json"))
+def _read(source: Source, file: str, check: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Return the object in `file`, checked, {} where there is no such file; raise ValueError naming it."""
     try:
-        if plan.get("schema", PLAN_SCHEMA) != PLAN_SCHEMA:
-            raise ValueError(f"has schema {plan['schema']!r}, {SCHEMAS_READ}")
-        shapes.check(Plan, plan)
-        for case in plan.get("cases") or []:
-            runs.check_case(case)
-    except ValueError as exc:
-        raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
-    return cast(Plan, plan)
+        return check(source.decode(file) if source.exists(file) else {})
+    except (OSError, ValueError) as exc:
+        raise ValueError(f"{source.top / file}: {exc}") from exc
 
 
-def _provenance(source: Source) -> dict[str, Any]:
-    """Return the content of provenance.json, {} without one; raise ValueError naming the file."""
-    provenance = _optional(source, "provenance.json")
-    try:
-        shapes.check(ProvenanceFile, provenance)
-    except ValueError as exc:
-        raise ValueError(f"{source.top / 'provenance.json'}: {exc}") from exc
-    return provenance
+def _plan(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan as those of today; raise ValueError for what is none."""
+    plan = upgrade(content)
+    if plan.get("schema", PLAN_SCHEMA) != PLAN_SCHEMA:
+        raise ValueError(f"has schema {plan['schema']!r}, {SCHEMAS_READ}")
+    shapes.check(Plan, plan)
+    for case in plan.get("cases") or []:
+        runs.check_case(case)
+    return plan
+
+
+def _provenance(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a provenance; raise ValueError for what is none."""
+    shapes.check(ProvenanceFile, content)
+    return content
 
 
 def _unsealed(source: Source) -> list[Message]:
@@ -169,16 +170,6 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
         raise ValueError(str(exc).replace("campaign_dir=", "baseline=", 1)) from None
     except (OSError, ValueError) as exc:
         raise ValueError(f"baseline={path}: {exc}") from exc
-
-
-def _optional(source: Source, file: str) -> dict[str, Any]:
-    """Return the object in `file`, {} where there is no such file; raise ValueError naming it."""
-    if not source.exists(file):
-        return {}
-    try:
-        return source.decode(file)
-    except (OSError, ValueError) as exc:
-        raise ValueError(f"{source.top / file}: {exc}") from exc
 
 
 def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSum] | None) -> None:
