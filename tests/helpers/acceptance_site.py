@@ -18,6 +18,10 @@ class Site:
     def __init__(self, folder, nodes=NODES, name="AMD EPYC", devices=("CPU",), **options):
         self.source, self.folder = random.Random(48), folder
         self.nodes, self.name, self.devices = nodes, name, devices
+        # Nodes, each with the share of its rate that a group with it has; and those below a switch that
+        # carries what so many of them send at the same time.
+        self.straggling, self.shared, self.carried = {}, set(), 1
+        self.broken_groups = set()
         self.rates, self.traces, self.broken, self.nccl = {}, {}, {}, ""
         self.options = {
             "path": str(folder),
@@ -31,6 +35,12 @@ class Site:
     def rate(self, *part):
         return 100 * self.rates.get(part, 1) * (1 + 0.003 * self.source.gauss(0, 1))
 
+    def together(self, group, at_once):
+        """Return the rate of a group of nodes, `at_once` are all groups that measure at the same time."""
+        shared = self.shared & {node for each in at_once for node in each}
+        rate = 1.5 * min(self.straggling.get(node, 1) for node in group)
+        return rate * min(1, self.carried / len(shared)) if self.shared & {*group} else rate
+
     def line(self, node, step):
         """Return what a node prints of a step."""
         pair = step.get("nodes", [node])
@@ -41,7 +51,7 @@ class Site:
             line["traces"] = {
                 device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
             }
-        elif node == pair[0] and len(pair) == 2:
+        elif node == pair[0] and len(pair) == 2 and "group" not in step:
             ways = {"forward": pair, "backward": pair[::-1]}
             line["rates"] = {way: self.rate(*ends) for way, ends in ways.items()}
             if len(self.devices) > 1:
@@ -51,8 +61,10 @@ class Site:
                 }
             if self.nccl:
                 line["nccl"] = self.nccl
+        elif "group" in step and tuple(pair) in self.broken_groups:
+            line["problems"] = {"node": "refused"}
         elif node == pair[0]:
-            line["rates"] = {"all_reduce": 1.5}
+            line["rates"] = {"all_reduce": self.together(pair, step.get("group", [pair]))}
         return line
 
     def printed(self, steps):
@@ -78,7 +90,12 @@ class Site:
         result = self.report(again=False)
         while result["steps"]:
             steps = result["steps"]
-            groups = [tuple(step.get("nodes", [node])) for node, of_node in steps.items() for step in of_node]
+            groups = [
+                tuple(step.get("nodes", [node]))
+                for node, of_node in steps.items()
+                for step in of_node
+                if "group" not in step
+            ]
             self.asked.append(
                 tuple(len({*filter(lambda each: len(each) == size, groups)}) for size in (1, 2))
             )  # noqa: B023

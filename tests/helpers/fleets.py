@@ -9,10 +9,11 @@ something else used the machine meanwhile; on a busy machine many more are.
 
 from __future__ import annotations
 
+import math
 import random
 from statistics import mean, median
 
-from ansible.module_utils.scalebook.accept import document, triage, verdict
+from ansible.module_utils.scalebook.accept import criteria, document, triage, verdict, whole
 
 DIFFERENCE = 0.005
 SCATTER = (0.001, 0.01)
@@ -126,3 +127,112 @@ class Cluster:
             *(("processor", name) for name in self.processors.bad()),
             *triage.explain(self.links.bad(), set(self.links.true)),
         }
+
+
+def names(count):
+    return [f"NODE{index + 1}" for index in range(count)]
+
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+
+
+class Groups:
+    """Nodes that are good alone and in pairs, and measure in groups, with a fault that only these show.
+
+    `slowed` gives nodes the rate of a group that they are in; `shared` are nodes below a switch that carries
+    what the share `carried` of them send at the same time, and `between` the rate of groups of both halves.
+    """
+
+    def __init__(self, source, count, slowed=None, shared=(), carried=1.0, between=1.0):
+        self.source, self.scatter = source, source.uniform(*SCATTER)
+        self.nodes = names(count)
+        self.slowed, self.shared, self.carried, self.between = slowed or {}, {*shared}, carried, between
+        self.differences = {}
+        self.measurements, self.rounds, self.starts = [], 0, 0
+
+    def rate(self, group, at_once):
+        """Return the true rate of a group, `at_once` are all nodes that measure at the same time."""
+        rate = min(self.slowed.get(node, 1.0) for node in group)
+        if self.shared & {*group}:
+            rate *= min(1, self.carried * len(self.shared) / len(self.shared & {*at_once}))
+        if not any({*group} <= {*half} for half in whole.halves(self.nodes)):
+            rate *= self.between
+        return rate * self.differences.setdefault(group, 1 + DIFFERENCE * self.source.gauss(0, 1))
+
+    def measure(self, groups):
+        """Measure a round of groups."""
+        self.rounds += 1
+        at_once = [node for group in groups for node in group]
+        for group in groups:
+            rates = {}
+            for name in COLLECTIVES:
+                rate = self.rate(group, at_once) * math.exp(self.scatter * self.source.gauss(0, 1))
+                disturbed = self.source.random() < DISTURBED
+                rates[name] = rate * (1 - self.source.uniform(*SLOWED)) if disturbed else rate
+            beside = {} if list(group) == self.nodes else {"group": [[*each] for each in groups]}
+            self.measurements.append({"nodes": [*group], "rates": rates, **beside})
+
+    def judged(self):
+        """Measure until there is a verdict, and return it."""
+        wanted, limits = whole.first(self.nodes), criteria.Wanted(CRITERIA).for_quantity("together")
+        while wanted:
+            self.starts += 1
+            for groups in wanted:
+                self.measure(groups)
+            found = whole.judged(self.nodes, 1, self.measurements, limits)
+            wanted = found.wanted
+        return found
+
+
+def straggler(source, count):
+    node = source.choice(names(count))
+    return Groups(source, count, {node: source.uniform(*SLOW)}), {whole.Cause("straggler", (node,))}
+
+
+def oversubscribed(source, count):
+    half = source.choice(whole.halves(names(count)))
+    groups = Groups(source, count, shared=half, carried=source.uniform(*SLOW))
+    return groups, {whole.Cause("together", half)}
+
+
+def between_halves(source, count):
+    groups = Groups(source, count, between=source.uniform(*SLOW))
+    return groups, {whole.Cause("together", tuple(names(count)))}
+
+
+def two_stragglers(source, count):
+    count = max(count, 8)
+    nodes = source.sample(source.choice(whole.halves(names(count))), 2)
+    groups = Groups(source, count, {node: source.uniform(*SLOW) for node in nodes})
+    return groups, {whole.Cause("straggler", (node,)) for node in nodes}
+
+
+SLOW = (0.3, 0.8)
+ONLY_IN_GROUPS = {
+    "straggler": straggler,
+    "oversubscribed half": oversubscribed,
+    "between the halves": between_halves,
+    "two stragglers": two_stragglers,
+}
+"""Faults that only groups of nodes show: each makes a fleet, and the causes that have to be named."""
+
+
+class Searches:
+    """How often a fault of groups is named on `count` fleets; the most starts and rounds that one takes."""
+
+    def __init__(self, kind, count):
+        named = self.starts = self.rounds = 0
+        for source, nodes in fleets(count, seed=45):
+            groups, causes = ONLY_IN_GROUPS[kind](source, nodes)
+            named += set(groups.judged().causes) == causes
+            self.starts, self.rounds = max(self.starts, groups.starts), max(self.rounds, groups.rounds)
+        self.named = named / count
+
+
+class HealthyGroups:
+    """The share of `count` healthy fleets of which groups are said to be slow, and that took two rounds."""
+
+    def __init__(self, count):
+        made = [Groups(*each) for each in fleets(count)]
+        self.condemned = sum(groups.judged().verdict != verdict.GOOD for groups in made) / count
+        self.in_two_rounds = sum(groups.rounds == 2 for groups in made) / count

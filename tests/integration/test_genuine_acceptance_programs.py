@@ -48,11 +48,12 @@ def measured(programs, steps, *words):
 
 @pytest.fixture(scope="module")
 def together(programs):
-    """What three nodes measured once, each in one process."""
+    """What three nodes measured once, and then two of them as a group, each in one process."""
     places = {f"NODE{number}": ("127.0.0.1", port) for number, port in enumerate(free_ports(3), 1)}
     nodes = [*places]
+    together = [(tuple(nodes),), (("NODE3", "NODE2"),)]
     steps = schedule.steps(
-        dict.fromkeys(nodes, ()), [*triage.rounds(nodes)], nodes, schedule.Times(1, 1), places
+        dict.fromkeys(nodes, ()), [*triage.rounds(nodes)], together, nodes, schedule.Times(1, 1), places
     )
     return measured(programs, steps)
 
@@ -65,7 +66,7 @@ def two_devices(programs):
 
 
 def test_nothing_is_a_problem(together, two_devices):
-    assert [each["problems"] for each in (*together, two_devices)] == [{}] * 8
+    assert [each["problems"] for each in (*together, two_devices)] == [{}] * 9
 
 
 def test_a_node_alone_has_a_rate_of_each_quantity(together):
@@ -101,13 +102,13 @@ def test_devices_of_a_node_send_each_other_in_pairs(two_devices):
 
 
 def test_each_two_nodes_measure_their_link_in_both_directions(together):
-    links = [each for each in together if len(each["nodes"]) == 2]
+    links = [each for each in together if len(each["nodes"]) == 2 and "group" not in each]
     assert [{*each["rates"]} for each in links] == [{"forward", "backward"}] * 3
 
 
 def test_two_nodes_with_several_devices_measure_each_rail(programs):
     places = {node: ("127.0.0.1", port) for node, port in zip(("NODE1", "NODE2"), free_ports(2), strict=True)}
-    steps = schedule.steps({}, [[("NODE1", "NODE2")]], [], schedule.Times(1, 1), places)
+    steps = schedule.steps({}, [[("NODE1", "NODE2")]], [], [], schedule.Times(1, 1), places)
     [measurement] = measured(programs, steps, "--devices", "2")
     assert {way: [rate > 0 for rate in rates] for way, rates in measurement["rails"].items()} == {
         "forward": [True, True],
@@ -115,5 +116,8 @@ def test_two_nodes_with_several_devices_measure_each_rail(programs):
     }
 
 
-def test_all_nodes_measure_the_collectives_together(together):
-    assert (together[-1]["nodes"], {*together[-1]["rates"]}) == (["NODE1", "NODE2", "NODE3"], COLLECTIVES)
+def test_all_nodes_and_then_two_of_them_measure_the_collectives_together(together):
+    of_all, of_group = together[-2:]
+    assert (of_all["nodes"], {*of_all["rates"]}) == (["NODE1", "NODE2", "NODE3"], COLLECTIVES)
+    assert (of_group["nodes"], {*of_group["rates"]}) == (["NODE3", "NODE2"], COLLECTIVES)
+    assert all(rate > 0 for each in (of_all, of_group) for rate in each["rates"].values())

@@ -20,11 +20,13 @@ QUANTITIES = (
     "matmul_fp32", "matmul_fp16", "matmul_bf16", "matmul_fp8",
     "best_fp32", "best_fp16", "best_bf16", "best_fp8",
     "copy", "triad", "to_device", "from_device", "launch", "all_reduce", "all_gather", "reduce_scatter",
-    "all_to_all", "sendrecv", "pair", "link", "rail", "processor", "memory", "disk_write", "disk_read",
+    "all_to_all", "together", "sendrecv", "pair", "link", "rail", "processor", "memory", "disk_write",
+    "disk_read",
 )  # fmt: skip
 """Everything that has a rate."""
 BY_DEFAULT = {
     "launch": 0.8,
+    "together": 0.8,
     "sendrecv": 0.9,
     "pair": 0.9,
     "processor": 0.9,

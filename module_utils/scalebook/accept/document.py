@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook import network
-from ansible.module_utils.scalebook.accept import triage, verdict
+from ansible.module_utils.scalebook.accept import triage, verdict, whole
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
@@ -33,7 +33,13 @@ RAIL = "rail"
 PAIR = "pair"
 HOST = "host"
 ALL_NODES = "all nodes"
-"""The part that several nodes are together, measured after each of them and each link."""
+"""The part that all nodes are together, measured after each of them and each link."""
+TOGETHER = "together"
+"""The criterion of groups of nodes, the whole among them; its rate is that of the all-reduce of all nodes."""
+HALF = "half"
+"""The reference of groups: the faster half of the nodes."""
+ALONE = " alone"
+"""How the part ends that a group is which measured while no other one did."""
 LAUNCH = "launch"
 TRACE = "trace"
 EQUALS = "equals"
@@ -43,20 +49,20 @@ FEW_NODES = 7
 """So many nodes are measured again together as long as one of them is open."""
 MOST_NAMES = 4
 """Of more nodes only the first is named, where all are alike."""
-LIMIT_OF_TEST = 0.03
-"""A rate that has to be reached is tested as the middle between healthy parts and those 3 % slower."""
 
 
 class _Printed(TypedDict, total=False):
     nccl: Interconnect
     rails: dict[str, list[float]]
+    group: list[list[str]]
 
 
 class Measurement(_Printed):
     """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py.
 
     `nccl` is what NCCL connected the GPUs by, where it said it, `rails` the rates from the first GPU of one
-    node to the first of the other one, the second and so on, by direction.
+    node to the first of the other one, the second and so on, by direction. `group` is there where a group of
+    the nodes measured collectives: all groups that did so at the same time.
     """
 
     nodes: list[str]
@@ -90,6 +96,8 @@ class PartFinding(TypedDict):
 
     `rate` is the median of `measurements`, `ratio` that relative to the reference: the median of equals
     in the fleet, or the published value of `against`, a source.  They are null for a trace of a training.
+    All nodes together and groups of them, which have the names of their nodes, are compared with the faster
+    half of the nodes.
     """
 
     part: str
@@ -111,7 +119,8 @@ class Fault(_Rail):
     """What explains slow links: a node, its outgoing or incoming direction, a link or its direction, a rail.
 
     A rail is what connects the GPUs with the number `rail` of all nodes: only that is slow at `nodes`. Of a
-    rail that is slow everywhere, `nodes` is empty.
+    rail that is slow everywhere, `nodes` is empty. What explains slow groups is a straggler, a node that is
+    slow only in groups, or nodes that are slow only together.
     """
 
     kind: str
@@ -225,6 +234,26 @@ class Group(NamedTuple):
     nodes: dict[str, list[str]]
 
 
+def _is_of_group(measurement: Measurement) -> bool:
+    """Return whether it is of a group of nodes, or of all of them."""
+    return "group" in measurement or len(measurement["nodes"]) > 2
+
+
+def _is_link(measurement: Measurement) -> bool:
+    return len(measurement["nodes"]) == 2 and "group" not in measurement
+
+
+def _failed_together(problem: Problem) -> bool:
+    """Return whether it is a group of nodes, or all of them, that could not be measured."""
+    nodes = problem["nodes"]
+    return problem["part"] == ALL_NODES or (len(nodes) > 1 and problem["part"] == group_name(nodes))
+
+
+def is_of_group(row: PartFinding) -> bool:
+    """Return whether a finding is on a group of nodes, or on all of them."""
+    return len(row["nodes"]) > 1 and row["quantity"] not in (LINK, RAIL)
+
+
 def link_name(source: str, target: str) -> str:
     """Return the name of one direction of a link."""
     return f"{source} → {target}"
@@ -233,15 +262,13 @@ def link_name(source: str, target: str) -> str:
 def values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, float]]:
     """Yield (part, its nodes, quantity, rate) of one measurement."""
     nodes = measurement["nodes"]
-    if len(nodes) == 2:
+    if _is_link(measurement):
         for quantity, ends in (("forward", nodes), ("backward", nodes[::-1])):
             if quantity in measurement["rates"]:
                 yield link_name(*ends), [*ends], LINK, measurement["rates"][quantity]
         return
-    if len(nodes) > 2:
-        for quantity, rate in measurement["rates"].items():
-            yield ALL_NODES, nodes, quantity, rate
-        return
+    if _is_of_group(measurement):
+        return  # `of_groups` judges them
     for part, rates in measurement["rates"].items():
         for quantity, rate in rates.items():
             yield f"{nodes[0]} {part}", nodes, quantity, rate
@@ -282,12 +309,14 @@ def groups(measurements: Iterable[Measurement]) -> list[Group]:
 def findings(
     measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria | Wanted
 ) -> list[PartFinding]:
-    """Return the verdict on each quantity of each part: by its equals or a published value, the worse one."""
+    """Return the verdict on each quantity of each part: by its equals or a published value, the worse one.
+
+    All nodes together and groups of them are no parts: `of_groups` judges them, once each part is good.
+    """
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     equal_parts = groups(measurements)
     published = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
-    # The criteria and published values are those of a node, not of all nodes together.
-    required = [group.quantity in thresholds.rates and ALL_NODES not in group.rates for group in equal_parts]
+    required = [group.quantity in thresholds.rates for group in equal_parts]
     tests = sum(
         len(group.rates) * (1 + (value is not None) + has_rate)
         for group, value, has_rate in zip(equal_parts, published, required, strict=True)
@@ -300,19 +329,7 @@ def findings(
             finding = by_source[source][part]
             if group.quantity == RAIL and finding.verdict in (GOOD, NO_REFERENCE):
                 continue  # there are as many times more than links as a node has GPUs
-            rows.append(
-                {
-                    "part": part,
-                    "nodes": group.nodes[part],
-                    "quantity": group.quantity,
-                    "verdict": finding.verdict,
-                    "against": None if finding.verdict == NO_REFERENCE else source,
-                    "rate": median(rates),
-                    "unit": unit_of(group.quantity),
-                    "ratio": finding.ratio,
-                    "measurements": len(rates),
-                }
-            )
+            rows.append(_row(part, group.nodes[part], group.quantity, source, finding, rates))
     return rows + _of_traces(measurements)
 
 
@@ -325,24 +342,13 @@ def _by_source(
         tolerant = thresholds.common._replace(least=1 - value.tolerance)
         by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
     if has_rate:
-        by_source[CRITERIA] = _against_rate(group, thresholds, tests)
+        rate = thresholds.rates[group.quantity]
+        by_source[CRITERIA] = verdict.against_rate(group.rates, rate, thresholds.common, tests)
     return by_source
 
 
 def _is_gpu(part: str) -> bool:
     return part.startswith("GPU") and part != "GPUs"
-
-
-def _against_rate(group: Group, thresholds: Wanted, tests: int) -> dict[str, verdict.Finding]:
-    """Return the finding on each part compared with the rate that it has to reach."""
-    rate, least = thresholds.rates[group.quantity], 1 - LIMIT_OF_TEST
-    # The verdict changes in the middle between what equal parts may differ by and `least`.
-    reference = rate / least ** ((1 + verdict.TOLERATED) / 2)
-    tested = verdict.against_value(group.rates, reference, thresholds.common._replace(least=least), tests)
-    return {
-        part: each._replace(ratio=each.ratio and each.ratio * reference / rate)
-        for part, each in tested.items()
-    }
 
 
 def unit_of(quantity: str) -> str:
@@ -375,8 +381,14 @@ def _of_traces(measurements: Iterable[Measurement]) -> list[PartFinding]:
     ]
 
 
+def measured_alone(nodes: Sequence[str], failed: Iterable[Problem]) -> list[str]:
+    """Return the nodes that could be measured alone."""
+    unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
+    return [node for node in nodes if node not in unmeasured]
+
+
 def still_open(
-    nodes: Sequence[str], rows: Iterable[PartFinding], failed: Iterable[Problem]
+    nodes: Sequence[str], rows: Iterable[PartFinding], failed: Sequence[Problem]
 ) -> tuple[list[str], list[list[tuple[str, str]]]]:
     """Return the nodes, and the pairs in rounds of disjoint ones, that have to be measured, or again.
 
@@ -384,16 +396,15 @@ def still_open(
     all are measured again, or all links: what changes for all of them from one time to the next is then no
     fault of one, and the nodes take no longer.
     """
-    unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
-    failures = {frozenset(each["nodes"]) for each in failed}
+    present = measured_alone(nodes, failed)
+    failures = {frozenset(each["nodes"]) for each in failed if not _failed_together(each)}
     ended = set(failures)
     waiting: set[frozenset[str]] = set()
     for row in rows:
-        if row["part"] == ALL_NODES:
+        if is_of_group(row):
             continue
         part = frozenset(row["nodes"] if row["quantity"] in (LINK, RAIL) else row["nodes"][:1])
         (waiting if row["verdict"] == OPEN else ended).add(part)
-    present = [node for node in nodes if node not in unmeasured]
     open_nodes = [node for node in present if frozenset([node]) in waiting or frozenset([node]) not in ended]
     every = list(triage.rounds(present))
     pairs = [
@@ -407,21 +418,109 @@ def still_open(
     return open_nodes, list(filter(None, pairs))
 
 
-def together(
-    nodes: Sequence[str], measurements: Iterable[Measurement], failed: Iterable[Problem]
-) -> list[str]:
-    """Return the nodes to measure together, once: those that could be measured alone, if three or more."""
-    unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
-    present = [node for node in nodes if node not in unmeasured]
-    measured = any(len(each["nodes"]) > 2 for each in measurements)
-    return present if len(present) > 2 and not measured else []
+def wanted_together(
+    nodes: Sequence[str],
+    measurements: Sequence[Measurement],
+    rows: Sequence[PartFinding],
+    failed: Iterable[Problem],
+    thresholds: Wanted,
+) -> list[whole.Round]:
+    """Return the groups that measure next, and all nodes that could be measured alone, at first and again."""
+    present = measured_alone(nodes, failed)
+    if not any(len(each["nodes"]) > 2 and "group" not in each for each in measurements):
+        return whole.first(present, len(present) == len(nodes))
+    missed = any((row["part"], row["verdict"], row["against"]) == (ALL_NODES, OPEN, CRITERIA) for row in rows)
+    wanted = of_groups(nodes, measurements, rows, thresholds).wanted
+    return wanted or ([(tuple(present),)] if missed else [])
+
+
+def of_groups(
+    nodes: Sequence[str],
+    measurements: Sequence[Measurement],
+    rows: Iterable[PartFinding],
+    thresholds: Wanted,
+) -> whole.Whole:
+    """Return the verdict on all nodes together; nothing is said of it before each node and link is good."""
+    wrong = any(row["verdict"] in (BAD, UNCLEAR, OPEN) for row in rows if not is_of_group(row))
+    if wrong or any(each["problems"] for each in measurements):
+        return whole.Whole(NO_REFERENCE, [], [], [])
+    devices = max((len([*filter(_is_gpu, each["rates"])]) for each in measurements), default=0)
+    return whole.judged(nodes, max(1, devices), measurements, thresholds.for_quantity(TOGETHER))
+
+
+def group_name(nodes: Sequence[str], alone: bool = False) -> str:
+    """Return the name of the part that a group of nodes is, which measured alone or beside another group."""
+    return f"{whole.folded(nodes)}{ALONE if alone else ''}"
+
+
+def _rows_of(
+    together: whole.Whole, measurements: Iterable[Measurement], thresholds: Wanted
+) -> list[PartFinding]:
+    """Return the findings on all nodes together, and on the groups that were measured to judge them."""
+    rates: dict[str, list[float]] = {}
+    nodes: list[str] = []
+    for each in measurements:
+        if len(each["nodes"]) > 2 and "group" not in each:
+            nodes = each["nodes"]
+            for quantity, rate in each["rates"].items():
+                rates.setdefault(quantity, []).append(rate)
+    rows = []
+    for group in together.groups:
+        if len(group.nodes) < len(nodes):
+            rows += [
+                _row(
+                    group_name(group.nodes, group.alone),
+                    [*group.nodes],
+                    quantity,
+                    HALF,
+                    group.verdicts[quantity],
+                    values,
+                )
+                for quantity, values in group.rates.items()
+            ]
+    [of_all] = [each.verdicts for each in together.groups if len(each.nodes) == len(nodes)] or [{}]
+    for quantity, values in rates.items():
+        finding = of_all.get(quantity, verdict.Finding(NO_REFERENCE, None, len(values)))
+        if of_all and finding.verdict != GOOD:
+            finding = finding._replace(verdict=together.verdict)
+        source = HALF
+        if quantity == "all_reduce" and TOGETHER in thresholds.rates:
+            asked = verdict.against_rate(
+                {ALL_NODES: values}, thresholds.rates[TOGETHER], thresholds.common, 1
+            )
+            if WORST.index(asked[ALL_NODES].verdict) <= WORST.index(finding.verdict):
+                finding, source = asked[ALL_NODES], CRITERIA
+        rows.append(_row(ALL_NODES, nodes, quantity, source, finding, values))
+    return rows
+
+
+def _row(
+    part: str,
+    nodes: list[str],
+    quantity: str,
+    source: str,
+    finding: verdict.Finding,
+    rates: Sequence[float],
+) -> PartFinding:
+    """Return the finding on a quantity of a part as acceptance.json has it."""
+    return {
+        "part": part,
+        "nodes": nodes,
+        "quantity": quantity,
+        "verdict": finding.verdict,
+        "against": None if finding.verdict == NO_REFERENCE else source,
+        "rate": median(rates),
+        "unit": unit_of(quantity),
+        "ratio": finding.ratio,
+        "measurements": len(rates),
+    }
 
 
 def faults(
     rows: Iterable[PartFinding], measurements: Iterable[Measurement], wrong: Iterable[Problem] = ()
 ) -> list[Fault]:
     """Return what explains the links that are slow, could not be measured or went wrong in the burn-in."""
-    pairs = [each for each in measurements if len(each["nodes"]) == 2]
+    pairs = [each for each in measurements if _is_link(each)]
     count = max((len(each) for pair in pairs for each in pair.get("rails", {}).values()), default=1)
 
     def whole(source: str, target: str) -> set[triage.Link]:
@@ -462,7 +561,11 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
     for measurement in measurements:
         nodes = measurement["nodes"]
         for part, reason in measurement["problems"].items():
-            where = ALL_NODES if len(nodes) > 2 else link_name(*nodes) if len(nodes) == 2 else nodes[0]
+            where = group_name(nodes)
+            if _is_link(measurement):
+                where = link_name(*nodes)
+            elif len(nodes) > 2 and "group" not in measurement:
+                where = ALL_NODES
             name = where if part == "node" else f"{where} {part}"
             by_name[name] = {"part": name, "nodes": nodes, "reason": reason}
     return list(by_name.values())
@@ -482,17 +585,22 @@ def document(
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     rows, failed = findings(measurements, listed, thresholds), [*problems(measurements), *wrong]
     causes = faults(rows, measurements, wrong)
+    together = of_groups(nodes, measurements, rows, thresholds)
+    rows += _rows_of(together, measurements, thresholds)
+    causes += [{"kind": each.kind, "nodes": [*each.nodes]} for each in together.causes]
     bad_nodes = reasons(rows, causes, failed)
     bad = [node for node in nodes if node in bad_nodes]
-    unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
-    judged = {node for row in rows if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
+    # That all nodes together are good says nothing of one that could not be compared alone.
+    of_nodes = [row for row in rows if not is_of_group(row)]
+    unclear = {node for row in of_nodes if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
+    judged = {node for row in of_nodes if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
     good = [node for node in nodes if node in judged - unclear - set(bad)]
     acceptance: Acceptance = {
         "schema": SCHEMA,
         "time": "",
         "machines": {node: {"address": "", "gpus": _gpus(node, measurements)} for node in nodes},
         "accepted": good == [*nodes],
-        "criteria": _criteria_used(thresholds, {row["quantity"] for row in rows}),
+        "criteria": _criteria_used(thresholds, criteria_of(rows)),
         "nodes": [*nodes],
         "findings": rows,
         "faults": causes,
@@ -529,7 +637,7 @@ def connections(nodes: Sequence[str], measurements: Iterable[Measurement]) -> li
     """Return what NCCL connected the GPUs by, what is alike together; `nodes` is their order."""
     alike: dict[str, Connection] = {}
     for measurement in measurements:
-        if "nccl" not in measurement:
+        if "nccl" not in measurement or "group" in measurement:
             continue
         nccl = measurement["nccl"]
         between = ("node", LINK, ALL_NODES)[min(len(measurement["nodes"]), 3) - 1]
@@ -562,11 +670,20 @@ def _some(names: Sequence[str]) -> list[str | Message]:
     return [names[0], message("acceptance.other-nodes", count=len(names) - 1)]
 
 
+def criteria_of(rows: Iterable[PartFinding]) -> set[str]:
+    """Return the names of the criteria that the findings follow from; a trace has none."""
+    return {
+        TOGETHER if is_of_group(row) else row["quantity"]
+        for row in rows
+        if row["rate"] is not None and (row["against"] or not is_of_group(row))
+    }
+
+
 def _criteria_used(thresholds: Wanted, quantities: set[str]) -> CriteriaUsed:
     """Return the criteria as acceptance.json has them, of the quantities that were measured."""
     common = thresholds.common
     by_quantity: dict[str, dict[str, float]] = {}
-    for name in sorted(quantities - {TRACE}):
+    for name in sorted(quantities):
         if thresholds.for_quantity(name).least != common.least:
             by_quantity[name] = {"least": thresholds.for_quantity(name).least}
         if name in thresholds.rates:
@@ -597,13 +714,17 @@ def reasons(
             what = message("acceptance.problem", part=problem["part"], reason=problem["reason"])
             by_node.setdefault(problem["nodes"][0], what)
     for row in rows:
-        if row["verdict"] == BAD and row["quantity"] not in (LINK, RAIL):
+        if row["verdict"] == BAD and len(row["nodes"]) == 1:
             by_node.setdefault(row["nodes"][0], of_part(row))
     for cause in causes:
-        if cause["nodes"] and not by_node.keys() & set(cause["nodes"]):
-            by_node[cause["nodes"][-1]] = message(
-                "acceptance.slow-network", kind=kind_of(cause), nodes=cause["nodes"]
-            )
+        if _is_shared(cause) or by_node.keys() & set(cause["nodes"]):
+            continue
+        straggles = cause["kind"] == whole.STRAGGLER
+        by_node[cause["nodes"][-1]] = (
+            message("acceptance.straggles")
+            if straggles
+            else message("acceptance.slow-network", kind=kind_of(cause), nodes=cause["nodes"])
+        )
     return by_node
 
 
@@ -613,8 +734,20 @@ def kind_of(cause: Fault) -> Message:
     return message(f"acceptance.fault-{cause['kind']}", **values)
 
 
+def _is_shared(cause: Fault) -> bool:
+    """Return whether a cause is no node's, but what several share: nobody is condemned for it."""
+    return cause["kind"] in (triage.RAIL_EVERYWHERE, whole.TOGETHER)
+
+
+def one_end(cause: Fault) -> bool:
+    """Return whether it is enough to take out one of its nodes."""
+    return len(cause["nodes"]) > 1 and not _is_shared(cause)
+
+
 def told(cause: Fault) -> Message:
-    """Return a cause of slow links as a sentence."""
+    """Return a cause of slow links or groups as a sentence."""
+    if cause["kind"] in (whole.STRAGGLER, whole.TOGETHER):
+        return message(f"acceptance.cause-{cause['kind']}", nodes=whole.folded(cause["nodes"]))
     if cause["kind"] == triage.RAIL_EVERYWHERE:
         return message("acceptance.rail-everywhere", rail=cause["rail"])
     return message("acceptance.cause", kind=kind_of(cause), nodes=cause["nodes"])
@@ -643,7 +776,7 @@ def compared(row: PartFinding) -> Message:
     }
     if not row["ratio"]:
         return message("acceptance.measured", **values)
-    codes = {EQUALS: "acceptance.equals", CRITERIA: "acceptance.asked-for"}
+    codes = {EQUALS: "acceptance.equals", CRITERIA: "acceptance.asked-for", HALF: "acceptance.half"}
     against = row["against"] or ""
     reference = message(codes[against]) if against in codes else as_message(against)
     values |= {"ratio": row["ratio"], "reference": reference}
@@ -662,11 +795,20 @@ def refusals(acceptance: Acceptance) -> list[Message]:
         least = verdict.FEWEST_EQUALS
         why.append(message("acceptance.nodes-unclear", nodes=acceptance["unclear"], equals=least))
     why += [
-        message("acceptance.together-failed", reason=each["reason"])
+        message(
+            "acceptance.together-failed",
+            part=message("acceptance.all-nodes") if each["part"] == ALL_NODES else each["part"],
+            reason=each["reason"],
+        )
         for each in acceptance["problems"]
-        if each["part"] == ALL_NODES
+        if _failed_together(each)
     ]
-    return why + [told(each) for each in acceptance["faults"] if not each["nodes"]]
+    why += [told(each) for each in acceptance["faults"] if _is_shared(each)]
+    of_all = [row for row in acceptance["findings"] if row["part"] == ALL_NODES]
+    why += [of_part(row) for row in of_all if row["against"] == CRITERIA and row["verdict"] != GOOD]
+    if any((row["against"], row["verdict"]) == (HALF, OPEN) for row in of_all):
+        why.append(message("acceptance.groups-open", measurements=acceptance["criteria"]["most"]))
+    return why
 
 
 def upgrade(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes measure next: the steps that measure_parts.py takes on each of them, and when.
 
-Nodes measure alone at the same time, then their links in rounds of disjoint pairs, then all together. What
-has no verdict yet is measured again, and as a process that measures has to load torch first, several times
-in one: half as often as it was measured before, MOST_AT_ONCE times at most.
+Nodes measure alone at the same time, then their links in rounds of disjoint pairs, then all together, and the
+halves of them. What has no verdict yet is measured again, and as a process that measures has to load torch
+first, several times in one: half as often as it was measured before, MOST_AT_ONCE times at most.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypedDict
 
-from ansible.module_utils.scalebook.accept import document, triage, verdict
+from ansible.module_utils.scalebook.accept import document, triage, verdict, whole
+from ansible.module_utils.scalebook.accept.criteria import Wanted
 
 MOST_AT_ONCE = 4
 """Measurements of a part that are asked for without looking at those before."""
@@ -26,7 +27,8 @@ class Step(TypedDict, total=False):
     """A step of a node: its place in the schedule of all, and what is measured.
 
     That is the node alone, `only` of it where that is there, or what `nodes` send each other; they find each
-    other at the address and port of the first.
+    other at the address and port of the first. `group` has all groups of nodes that measure at the same time,
+    where they are not all nodes: what two of them do is then what more would.
     """
 
     at: int
@@ -34,6 +36,7 @@ class Step(TypedDict, total=False):
     nodes: list[str]
     address: str
     port: int
+    group: list[list[str]]
 
 
 class Times(NamedTuple):
@@ -86,11 +89,15 @@ def again(rows: Iterable[document.PartFinding], most: int) -> Times:
 def steps(
     of_nodes: OfNodes,
     rounds: Sequence[Sequence[Sequence[str]]],
-    together: Sequence[str],
+    together: Sequence[whole.Round],
+    present: Sequence[str],
     times: Times,
     places: Mapping[str, tuple[str, int]],
 ) -> Steps:
-    """Return the steps of each node; `places` are the address and port at which each is found."""
+    """Return the steps of each node; `places` are the address and port at which each is found.
+
+    `together` are rounds of groups of the nodes that are `present`, which can be one of them.
+    """
     asked_of: Steps = {}
     places_of_steps = count()
 
@@ -98,11 +105,11 @@ def steps(
         for node in nodes:
             asked_of.setdefault(node, []).append(step)
 
-    def several(groups: Iterable[Sequence[str]]) -> None:
+    def several(nodes_of: Sequence[Sequence[str]], beside: Step) -> None:
         place = next(places_of_steps)
-        for group in groups:
-            address, port = places[group[0]]
-            take(group, {"at": place, "nodes": [*group], "address": address, "port": port})
+        for nodes in nodes_of:
+            address, port = places[nodes[0]]
+            take(nodes, {"at": place, "nodes": [*nodes], "address": address, "port": port, **beside})
 
     for number in range(max(times)):
         if of_nodes and number < times.nodes:
@@ -110,9 +117,9 @@ def steps(
             for node, only in of_nodes.items():
                 take([node], {"at": place, **({"only": [*only]} if only else {})})
         for pairs in rounds if number < times.links else ():
-            several(pairs)
-    if together:
-        several([together])
+            several(pairs, {})
+    for groups in together:
+        several(groups, {"group": [[*group] for group in groups]} if groups != (tuple(present),) else {})
     return asked_of
 
 
@@ -121,15 +128,19 @@ def next_steps(
     measurements: Sequence[document.Measurement],
     device: str,
     places: Mapping[str, tuple[str, int]],
+    thresholds: Wanted,
 ) -> Steps:
-    """Return the steps that bring verdicts on all parts nearer; none where each has one."""
+    """Return the steps that bring verdicts on all parts nearer; none where each has one.
+
+    `thresholds` say what groups of nodes have to reach.
+    """
     nodes, rows, failed = (acceptance[key] for key in ("nodes", "findings", "problems"))
     open_nodes, rounds = document.still_open(nodes, rows, failed)
-    waiting = [row for row in rows if row["verdict"] == verdict.OPEN and row["part"] != document.ALL_NODES]
+    waiting = [row for row in rows if row["verdict"] == verdict.OPEN and not document.is_of_group(row)]
     of_nodes = dict(_of_nodes(open_nodes, waiting, measurements))
     times = again(waiting, acceptance["criteria"]["most"]) if measurements else first(nodes, device)
-    together = document.together(nodes, measurements, failed)
-    return steps(of_nodes, rounds, together, times, places)
+    together = document.wanted_together(nodes, measurements, rows, failed, thresholds)
+    return steps(of_nodes, rounds, together, document.measured_alone(nodes, failed), times, places)
 
 
 def _of_nodes(
@@ -151,4 +162,4 @@ def _of_nodes(
 
 def whole_round(nodes: Sequence[str], places: Mapping[str, tuple[str, int]]) -> Steps:
     """Return the steps that measure all nodes and all links once."""
-    return steps(dict.fromkeys(nodes, ()), [*triage.rounds(nodes)], [], Times(1, 1), places)
+    return steps(dict.fromkeys(nodes, ()), [*triage.rounds(nodes)], [], [], Times(1, 1), places)

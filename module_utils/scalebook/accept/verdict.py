@@ -34,6 +34,8 @@ MOST_EVIDENCE = 3.1
 """One good measurement accepts a part.  Three slow ones condemn it among 4 parts, four among 125."""
 TOLERATED = 0.4
 """Share of the loss at which a part has to be found by which equal parts may differ: of 5 %, 2 %."""
+LIMIT_OF_TEST = 0.03
+"""A rate that has to be reached is tested as the middle between healthy parts and those 3 % slower."""
 FEWEST_OF_ONE_TIME = 4
 """Of three rates of one time, one is always the median itself."""
 LESS_SCATTER = 0.5
@@ -135,6 +137,20 @@ def against_value(
     return {
         part: Finding(decide(values, value, spread, criteria, tests), median(values) / value, len(values))
         for part, values in rates.items()
+    }
+
+
+def against_rate(
+    rates: Mapping[str, Sequence[float]], rate: float, criteria: Criteria, tests: int
+) -> dict[str, Finding]:
+    """Return the finding on each part compared with the rate that it has to reach."""
+    least = 1 - LIMIT_OF_TEST
+    # The verdict changes in the middle between what equal parts may differ by and `least`.
+    reference = rate / least ** ((1 + TOLERATED) / 2)
+    tested = against_value(rates, reference, criteria._replace(least=least), tests)
+    return {
+        part: each._replace(ratio=each.ratio and each.ratio * reference / rate)
+        for part, each in tested.items()
     }
 
 

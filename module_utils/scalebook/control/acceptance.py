@@ -95,7 +95,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         unmeasured = {each["part"] for each in acceptance["problems"]}
         steps = schedule.whole_round([node for node in nodes if node not in unmeasured], places(params))
     else:
-        steps = schedule.next_steps(acceptance, measurements, params["device"], places(params))
+        steps = schedule.next_steps(acceptance, measurements, params["device"], places(params), thresholds)
     summary = burnin.summary(state, thresholds) if state else None
     refusals = document.refusals(acceptance) + (burnin.refusals(summary) if summary else [])
     acceptance["burnin"] = summary

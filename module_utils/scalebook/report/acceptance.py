@@ -9,11 +9,16 @@ from typing import Any
 
 from ansible.module_utils.scalebook.accept.document import (
     ALL_NODES,
+    ALONE,
+    CRITERIA,
     EQUALS,
+    HALF,
     LAUNCH,
     LINK,
     Acceptance,
     connection_lines,
+    criteria_of,
+    group_name,
     told,
 )
 from ansible.module_utils.scalebook.pages import catalogue, html
@@ -32,7 +37,7 @@ from ansible.module_utils.scalebook.pages.heat_map import heat_map
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report.acceptance_lines import drain
 
-LIMITS = ("fast", "half", "end", "later", "training")
+LIMITS = ("fast", "half", "end", "together", "later", "training")
 """What a verdict does not say: docs/reference/acceptance.md has the same."""
 
 
@@ -66,7 +71,7 @@ def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
         if acceptance[each]
     ]
     lines += [_.tell(told(cause)) for cause in acceptance["faults"]]
-    lines += [_.about(_part(each["part"], _), _.tell(each["reason"])) for each in acceptance["problems"]]
+    lines += [_.about(_part(each, _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),
         Paragraph(_("acceptance.accepted" if acceptance["accepted"] else "acceptance.not-accepted")),
@@ -89,7 +94,7 @@ def _stamp(time: str) -> str:
 
 def _criteria(acceptance: Acceptance, wording: Wording) -> list[Block]:
     _, criteria = wording, acceptance["criteria"]
-    quantities = sorted({row["quantity"] for row in acceptance["findings"] if row["rate"] is not None})
+    quantities = sorted(criteria_of(acceptance["findings"]))
     rows = [
         {
             "quantity": _.name("acceptance.of", name),
@@ -135,17 +140,23 @@ def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
     return [*titled(_("acceptance.evidence"), "", Table(columns, rows), *charts), *network]
 
 
-def _part(part: str, wording: Wording) -> str:
-    return wording("acceptance.all-nodes") if part == ALL_NODES else part
+def _part(about: Mapping[str, Any], wording: Wording) -> str:
+    """Return the name of the part that a finding or problem is about."""
+    part = str(about["part"])
+    if part == ALL_NODES:
+        return wording("acceptance.all-nodes")
+    group = group_name(about["nodes"]) if len(about["nodes"]) > 1 else ""
+    return wording("acceptance.group-alone", nodes=group) if group and part == group + ALONE else part
 
 
 def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     """Return a row of the evidence; of launches the time of one is shown."""
     _, launch = wording, evidence["quantity"] == LAUNCH
-    against = {EQUALS: _("acceptance.equals"), None: None}.get(evidence["against"], evidence["against"])
+    words = {EQUALS: _("acceptance.equals"), HALF: _("acceptance.half"), CRITERIA: _("acceptance.asked-for")}
+    against = words.get(evidence["against"], evidence["against"])
     return {
         **evidence,
-        "part": _part(evidence["part"], _),
+        "part": _part(evidence, _),
         "quantity": _.name("acceptance.of", evidence["quantity"]),
         "rate": 1e6 / evidence["rate"] if launch else evidence["rate"],
         "unit": "µs" if launch else evidence["unit"],

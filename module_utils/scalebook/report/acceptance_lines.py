@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ansible.module_utils.scalebook.accept.document import (
+    ALL_NODES,
     LINK,
     PAIR,
     WORST,
@@ -15,6 +16,8 @@ from ansible.module_utils.scalebook.accept.document import (
     PartFinding,
     compared,
     connection_lines,
+    is_of_group,
+    one_end,
     told,
 )
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
@@ -27,7 +30,7 @@ VERDICT = 13
 
 
 def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
-    """Return the lines at the end: one for each part, of links only those that are not good."""
+    """Return the lines at the end: one for each part, of links and groups only those that are not good."""
     _ = wording
     by_part: dict[str, list[PartFinding]] = {}
     for row in acceptance["findings"]:
@@ -38,12 +41,12 @@ def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
         for part, rows in by_part.items()
         if worst[part] != GOOD
         and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
-        or rows[0]["quantity"] not in (LINK, PAIR)
+        or not (rows[0]["quantity"] in (LINK, PAIR) or (is_of_group(rows[0]) and part != ALL_NODES))
     ]
     lines += [_part(BAD, each["part"], _.tell(each["reason"]), _) for each in acceptance["problems"]]
     for cause in acceptance["faults"]:
         line = _.tell(told(cause))
-        more = [_("acceptance.one-is-enough")] if len(cause["nodes"]) > 1 else []
+        more = [_("acceptance.one-is-enough")] if one_end(cause) else []
         lines.append(_.join([line, *more], "sentences"))
     counts = [
         _("acceptance.count", count=number, verdict=_.name("acceptance", each))

@@ -8,7 +8,7 @@
 `steps` are those of a schedule of all nodes that this node takes part in, `at` is their place in it. A step
 without `nodes` measures this node alone: its devices, processor and memory, what the devices send each other
 and, where fio is installed, the disk, or what `only` lists of these. The others measure what nodes send each
-other: two in both directions, more of them together.
+other: two in both directions, more of them, and two in a step with a `group`, together.
 
 Each device has a process, measure_device.py, that loads torch once for all steps. A line has the names of
 device and processor, the rates of each part by quantity, the digest of each part's training, what was sent
@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NETWORK_BYTES = {"gpu": 1 << 28, "cpu": 1 << 24}
@@ -341,13 +341,17 @@ class Node:
     # -- with other nodes ---------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Connect this node with the others of its steps; those that do not start are left out."""
-        to, other_nodes = {}, set()
+        """Connect this node with the others of its steps; those that do not start are left out.
+
+        Of two nodes the one connects that is not the first in their earliest step, which both know.
+        """
+        to: Dict[str, Any] = {}
+        other_nodes: Set[str] = set()
         for step in self.args.steps:
             first, *others = step.get("nodes", [self.args.node])
             if first == self.args.node:
-                other_nodes.update(others)
-            else:
+                other_nodes.update(name for name in others if name not in to)
+            elif first not in other_nodes:
                 to[first] = (step["address"], step["port"])
         with listening(self.args.steps, self.args.node) as listener:
             deadline = self.begun + SECONDS_OF_START
@@ -384,7 +388,8 @@ class Node:
             wait = self.wait(peers, place)
             workers = self.join(len(nodes), rank, step["address"], port, wait)
             most = NETWORK_BYTES[args.device]
-            only = "forward,backward" if len(nodes) == 2 else COLLECTIVES
+            is_link = len(nodes) == 2 and "group" not in step
+            only = "forward,backward" if is_link else COLLECTIVES
             content = self.collectives(workers, ["--only", only, *of_size(most, most)], wait)
             self.leave(workers, wait)
             if "lines" in content:

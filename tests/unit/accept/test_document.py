@@ -29,7 +29,7 @@ def test_a_healthy_cluster_is_accepted_after_one_measurement_of_each_part(site):
     made, result = site.judged()
     assert (made["accepted"], made["good"], made["bad"], result["refusal"]) == (True, NODES, [], "")
     assert site.asked == [(8, 28)]
-    assert "8 nodes; parts: 64 good, 1 no reference" in result["display"]
+    assert "8 nodes; parts: 67 good" in result["display"]
 
 
 def test_of_few_nodes_all_are_measured_again_as_long_as_one_is_open(tmp_path, site):
@@ -238,7 +238,8 @@ def test_gpus_of_another_model_are_no_equals():
 def test_all_nodes_are_measured_together_once(site):
     made, result = site.judged()
     [row] = [row for row in made["findings"] if row["part"] == "all nodes"]
-    assert (row["nodes"], row["rate"], row["verdict"]) == (NODES, 1.5, "no reference")
+    assert (row["nodes"], row["rate"], row["verdict"]) == (NODES, 1.5, "good")
+    assert (row["against"], row["ratio"]) == ("half", 1.0)
     assert (made["accepted"], result["steps"], row["measurements"]) == (True, {}, 1)
 
 

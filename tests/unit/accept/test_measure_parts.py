@@ -221,6 +221,17 @@ def test_a_node_that_dies_leaves_its_links_out_and_the_others_go_on(programs):
     assert (link["rates"], link["problems"], alone["rates"]["CPU"]["copy"]) == ({}, {}, 2900.0)
 
 
+def test_two_nodes_of_a_group_measure_collectives_whoever_of_them_is_the_first(programs):
+    made, [port] = programs(), free_ports(1)
+    of_group = {**made.step(2, "NODE2", "NODE1"), "port": port, "group": [["NODE2", "NODE1"]]}
+    steps = [made.step(1), of_group, made.step(3)]
+    first, second = of_two(made, {"NODE1": steps, "NODE2": steps})
+    collectives = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}
+    assert [{*each["rates"]} for each in first] == [{"forward", "backward"}, set(), {"forward", "backward"}]
+    assert [{*each["rates"]} for each in second] == [set(), collectives, set()]
+    assert [each["problems"] for each in (*first, *second)] == [{}] * 6
+
+
 def test_a_node_that_does_not_start_is_waited_for_and_left_out(programs):
     made = programs(seconds=1)
     [line, alone] = lines_of(made.start([made.step(0), {"at": 1, "only": ["memory"]}]))

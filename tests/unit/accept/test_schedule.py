@@ -7,7 +7,9 @@ import json
 import pytest
 from acceptance_site import NODES
 from ansible.module_utils.scalebook.accept import printed, schedule, triage
+from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.schedule import Times
+from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.contracts import as_message, message
 
 PLACES = {node: (f"10.0.0.{index}", 11111 + index) for index, node in enumerate(NODES)}
@@ -20,12 +22,15 @@ def row(quantity, measurements=1, part="NODE1 GPU0", verdict="open"):
         "nodes": nodes,
         "quantity": quantity,
         "verdict": verdict,
+        "against": "equals",
         "measurements": measurements,
     }
 
 
 def test_all_is_a_schedule_in_which_no_node_is_in_two_places_at_once():
-    taken = schedule.steps(dict.fromkeys(NODES, ()), [*triage.rounds(NODES)], NODES, Times(1, 1), PLACES)
+    taken = schedule.steps(
+        dict.fromkeys(NODES, ()), [*triage.rounds(NODES)], [(NODES,)], [], Times(1, 1), PLACES
+    )
     places = [[step["at"] for step in of_node] for of_node in taken.values()]
     assert places == [[0, 1, 2, 3, 4, 5, 6, 7, 8]] * 8
     pairs = {tuple(step["nodes"]) for of_node in taken.values() for step in of_node[1:-1]}
@@ -33,14 +38,14 @@ def test_all_is_a_schedule_in_which_no_node_is_in_two_places_at_once():
 
 
 def test_nodes_find_each_other_at_the_first_of_them():
-    taken = schedule.steps({}, [[("NODE2", "NODE5")]], [], Times(1, 1), PLACES)
+    taken = schedule.steps({}, [[("NODE2", "NODE5")]], [], [], Times(1, 1), PLACES)
     step = {"at": 0, "nodes": ["NODE2", "NODE5"], "address": "10.0.0.1", "port": 11112}
     assert taken == {"NODE2": [step], "NODE5": [step]}
 
 
 def test_repeated_measurements_of_a_node_and_of_a_link_take_turns():
     """A disturbance of a moment then slows one measurement of a part, not all."""
-    taken = schedule.steps({"NODE1": (), "NODE2": ()}, [[("NODE1", "NODE2")]], [], Times(3, 2), PLACES)
+    taken = schedule.steps({"NODE1": (), "NODE2": ()}, [[("NODE1", "NODE2")]], [], [], Times(3, 2), PLACES)
     assert ["nodes" in step for step in taken["NODE1"]] == [False, True, False, True, False]
 
 
@@ -76,8 +81,8 @@ def test_a_quantity_is_measured_again_by_the_program_that_measures_it(part, quan
 def asked(nodes, rows):
     """Return what each node measures alone again."""
     acceptance = {"nodes": nodes, "findings": rows, "problems": [], "criteria": {"most": 20}}
-    known = [{"nodes": [node], "rates": {}} for node in nodes]
-    taken = schedule.next_steps(acceptance, [*known, {"nodes": nodes}], "gpu", PLACES)
+    known = [{"nodes": group, "rates": {}, "problems": {}} for group in (*([node] for node in nodes), nodes)]
+    taken = schedule.next_steps(acceptance, known, "gpu", PLACES, Wanted(Criteria()))
     return {node: of_node[0].get("only") for node, of_node in taken.items() if "nodes" not in of_node[0]}
 
 
