@@ -128,6 +128,7 @@ def test_the_version_that_hangs_is_refused_wherever_it_comes_from():
         heard = verify(openmpi_source="system")
     assert "Open MPI 3.1.3, which is refused: it hangs at the first broadcast" in heard, heard
     assert "it hangs at the first broadcast" in verify(openmpi_source="build", openmpi_version="3.1.3")
+    assert "openmpi_version=5.0.7 is refused" in verify(openmpi_source="build", openmpi_version="5.0.7")
 
 
 def test_another_version_than_the_one_asked_for_is_refused():
