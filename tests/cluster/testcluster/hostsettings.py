@@ -17,7 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from .base import run
 
+# Of the nodes, unless another one is asked for.
 SUITE = "bookworm"
+PYTHON = {"bookworm": "3.11", "trixie": "3.13"}
+"""Suite of Debian that nodes can have -> its Python."""
 # Where Debian's ca-certificates keeps all authorities in one file; the nodes have the same.
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
@@ -45,12 +48,13 @@ _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE--
 class HostSettings:
     """What the nodes take over from this machine.
 
-    apt_sources: lines of sources.list, Debian's own suites only. mirror: the first one's URI, or
-    None. apt_settings: lines of apt.conf. pip: settings of pip.conf. env: variables of
-    /etc/environment. bundle: the machine's CA bundle, PEM. folders: folders of this machine that
-    hold a local package index. mtu: of the interface with the default route.
+    suite: the nodes' suite of Debian. apt_sources: lines of sources.list, Debian's own suites only.
+    mirror: the first one's URI, or None. apt_settings: lines of apt.conf. pip: settings of pip.conf.
+    env: variables of /etc/environment. bundle: the machine's CA bundle, PEM. folders: folders of this
+    machine that hold a local package index. mtu: of the interface with the default route.
     """
 
+    suite: str
     apt_sources: list
     mirror: str | None
     apt_settings: list
@@ -70,9 +74,9 @@ class HostSettings:
         return extra
 
 
-def discover(subnet: str) -> HostSettings:
-    """Read this machine's settings. `subnet` is what the nodes must reach past any proxy."""
-    sources, mirror = _apt_sources()
+def discover(subnet: str, suite: str = SUITE) -> HostSettings:
+    """Read this machine's settings for nodes of a suite; `subnet` is what they must reach past any proxy."""
+    sources, mirror = _apt_sources(suite)
     pip = _pip_settings()
     env = {name: os.environ[name] for name in _INDEX_VARIABLES if os.environ.get(name)}
     env.update({name: BUNDLE for name in _BUNDLE_VARIABLES if os.environ.get(name)})
@@ -83,6 +87,7 @@ def discover(subnet: str) -> HostSettings:
         env.update(proxies)
     places = " ".join([*pip.values(), *env.values()])
     return HostSettings(
+        suite=suite,
         apt_sources=sources,
         mirror=mirror,
         apt_settings=_apt_settings(),
@@ -94,19 +99,20 @@ def discover(subnet: str) -> HostSettings:
     )
 
 
-def _apt_sources() -> tuple:
-    """Return (sources.list lines, mirror) for Debian's own suites as this machine gets them."""
+def _apt_sources(suite: str) -> tuple:
+    """Return (sources.list lines, mirror) of a suite, from where this machine gets Debian's own suites."""
     if not shutil.which("apt-get"):
         return [], None  # no Debian: debootstrap and the nodes use Debian's own mirror
     form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     done = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], check=False)
-    suites = (SUITE, f"{SUITE}-updates", f"{SUITE}-security")
+    own = re.compile(rf"({'|'.join(PYTHON)})(|-updates|-security)")
     lines, mirror = [], None
     for line in sorted(set(done.stdout.splitlines())):
         uri, release, component = (line.split() + ["", "", ""])[:3]
-        if release in suites and component == "main":
-            lines.append(f"deb {uri} {release} main")
-            if release == SUITE:
+        match = own.fullmatch(release)
+        if match and component == "main":
+            lines.append(f"deb {uri} {suite}{match[2]} main")
+            if not match[2]:
                 mirror = uri
     return lines, mirror
 

@@ -24,31 +24,40 @@ _RESIDUE = (
     "var/cache/apt/*.bin", "var/lib/apt/lists/*", "var/log/*.log", "etc/resolv.conf", "etc/hostname",
 )  # fmt: skip
 
-# The authorities in the image itself, to know which of the machine's are new to it.
-KNOWN_BUNDLE = STATE / "image-ca.crt"
-_RECIPE = hashlib.sha256(repr((SUITE, PACKAGES, COMMAND, _RESIDUE)).encode()).hexdigest()[:16]
+
+def name(suite: str) -> str:
+    """Return the name of the image with this suite of Debian."""
+    return NAME if suite == SUITE else f"{NAME}-{suite}"
+
+
+def known_bundle(suite: str) -> Path:
+    """Return where the authorities in the image itself are, to know which of the machine's are new to it."""
+    return STATE / ("image-ca.crt" if suite == SUITE else f"image-ca-{suite}.crt")
 
 
 def ensure(engine: Engine, host: HostSettings) -> None:
     """Build the image unless this recipe's image is there. Two minutes, most of them dpkg's."""
-    image = engine.inspect("image", NAME) or {}
+    recipe = hashlib.sha256(repr((host.suite, PACKAGES, COMMAND, _RESIDUE)).encode()).hexdigest()[:16]
+    own, known = name(host.suite), known_bundle(host.suite)
+    image = engine.inspect("image", own) or {}
     labels = image.get("Config", {}).get("Labels") or {}
-    if labels.get(LABEL) == _RECIPE and KNOWN_BUNDLE.exists():
+    if labels.get(LABEL) == recipe and known.exists():
         return
-    archive = kept.archive(NAME, _RECIPE)
+    archive = kept.archive(own, recipe)
     bundle = archive and archive.with_suffix(".crt")
-    if bundle and bundle.exists() and kept.load(engine, NAME, _RECIPE):
-        shutil.copyfile(bundle, KNOWN_BUNDLE)
+    if bundle and bundle.exists() and kept.load(engine, own, recipe):
+        shutil.copyfile(bundle, known)
         return
     build = STATE / "build"
     discard(build)
     build.mkdir(parents=True)
     try:
         _bootstrap(build, host)
-        _import(engine, build)
-        kept.save(engine, NAME, _RECIPE)
+        shutil.copyfile(f"{build}{BUNDLE}", known)
+        _import(engine, build, own, recipe)
+        kept.save(engine, own, recipe)
         if bundle:
-            shutil.copyfile(KNOWN_BUNDLE, bundle)
+            shutil.copyfile(known, bundle)
     finally:
         discard(build)
     if engine.name == "podman":  # a Docker engine's unused images are not ours to remove
@@ -56,7 +65,7 @@ def ensure(engine: Engine, host: HostSettings) -> None:
 
 
 def _bootstrap(root: Path, host: HostSettings) -> None:
-    say(f"building the image: debootstrap {SUITE} (once; about two minutes)")
+    say(f"building the image: debootstrap {host.suite} (once; about two minutes)")
     cache = STATE / "debs"
     cache.mkdir(exist_ok=True)
     log = STATE / "debootstrap.log"
@@ -64,7 +73,7 @@ def _bootstrap(root: Path, host: HostSettings) -> None:
     argv = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", f"--cache-dir={cache}"]
     # Without forced keyring debootstrap on other distributions goes on without checking signatures.
     argv += ["--force-check-gpg", "--keyring=/usr/share/keyrings/debian-archive-keyring.gpg"]
-    argv += [SUITE, str(root), *mirror]
+    argv += [host.suite, str(root), *mirror]
     done = run(argv, check=False, timeout=900, env={"DEBIAN_FRONTEND": "noninteractive"})
     log.write_text(done.stdout + done.stderr)
     if done.returncode != 0:
@@ -75,7 +84,6 @@ def _bootstrap(root: Path, host: HostSettings) -> None:
             "debootstrap failed (is the mirror of /etc/apt reachable? see "
             f"{log.relative_to(STATE.parent.parent)}):\n  " + "\n  ".join(lines)
         )
-    shutil.copyfile(f"{root}{BUNDLE}", KNOWN_BUNDLE)
     for pattern in _RESIDUE:
         for path in root.glob(pattern):
             if path.is_dir():
@@ -84,10 +92,10 @@ def _bootstrap(root: Path, host: HostSettings) -> None:
                 path.unlink()
 
 
-def _import(engine: Engine, root: Path) -> None:
+def _import(engine: Engine, root: Path, own: str, recipe: str) -> None:
     say("importing the image")
-    changes = [f'CMD ["/bin/sh", "-c", "{COMMAND}"]', f"LABEL {LABEL}={_RECIPE}"]
-    argv = ["import", *[part for change in changes for part in ("--change", change)], "-", f"{NAME}:latest"]
+    changes = [f'CMD ["/bin/sh", "-c", "{COMMAND}"]', f"LABEL {LABEL}={recipe}"]
+    argv = ["import", *[part for change in changes for part in ("--change", change)], "-", f"{own}:latest"]
     pack = ["tar", "-C", str(root), "--numeric-owner", "-c", "."]
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as tar:
         loading = engine.popen(*argv, stdin=tar.stdout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

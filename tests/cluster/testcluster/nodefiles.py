@@ -7,10 +7,8 @@ import tarfile
 import time
 
 from .base import CHECKOUT
-from .hostsettings import BUNDLE, HostSettings
+from .hostsettings import BUNDLE, PYTHON, HostSettings
 
-# Where the Python of the image looks for packages that are not Debian's.
-_PACKAGES = "usr/local/lib/python3.11/dist-packages"
 _COMPILED = CHECKOUT / "tests/helpers/compiled_modules.py"
 
 
@@ -19,13 +17,15 @@ def contents(host: HostSettings, public_key: str, known_bundle: str) -> dict:
 
     public_key: who may log in as root. known_bundle: the CA bundle of the image.
     """
+    # Where the Python of the image looks for packages that are not Debian's.
+    packages = f"usr/local/lib/python{PYTHON[host.suite]}/dist-packages"
     files = {
         "root/.ssh/authorized_keys": public_key,
         "etc/environment": "".join(f'{key}="{value}"\n' for key, value in host.env.items()),
         "etc/apt/apt.conf.d/90host": "".join(f"{line}\n" for line in host.apt_settings),
         # Not an administrator's: it makes the modules of Ansible a third faster.
-        f"{_PACKAGES}/{_COMPILED.name}": _COMPILED.read_text(),
-        f"{_PACKAGES}/{_COMPILED.stem}.pth": f"import {_COMPILED.stem}; {_COMPILED.stem}.keep()\n",
+        f"{packages}/{_COMPILED.name}": _COMPILED.read_text(),
+        f"{packages}/{_COMPILED.stem}.pth": f"import {_COMPILED.stem}; {_COMPILED.stem}.keep()\n",
     }
     if host.apt_sources:
         files["etc/apt/sources.list"] = "".join(f"{line}\n" for line in host.apt_sources)

@@ -3,13 +3,14 @@
 """The nodes: one network, one container each."""
 
 import concurrent.futures
+import dataclasses
 import ipaddress
 import json
 import secrets
 import socket
 import time
 
-from . import image, leftovers, nodefiles
+from . import leftovers, nodefiles
 from .access import Access
 from .base import LABEL, STATE, ClusterError, run, say, write
 from .engine import Engine
@@ -19,6 +20,20 @@ DEFAULT_NET = "10.11.0"
 MOST = 4
 # Seconds for a node to make its host keys and greet: two when the machine is idle.
 PATIENCE = 90
+
+
+@dataclasses.dataclass
+class Kind:
+    """What a node is created from.
+
+    image: its image's name. host: what it takes over from this machine. known_bundle: the CA bundle of the
+    image. files: {path below /: text} besides.
+    """
+
+    image: str
+    host: HostSettings
+    known_bundle: str
+    files: dict
 
 
 class Cluster:
@@ -115,9 +130,7 @@ class Cluster:
         found = {name: self.engine.inspect("container", name) for name in names}
         return {name: data for name, data in found.items() if data}
 
-    def ensure_node(
-        self, number: int, found: dict | None, host: HostSettings, mounts: list, image_name: str
-    ) -> str:
+    def ensure_node(self, number: int, found: dict | None, kind: Kind, mounts: list) -> str:
         """Start one node and return what was done: kept, restarted or created."""
         name, address = self.name(number), self.address(number)
         if found:
@@ -130,7 +143,7 @@ class Cluster:
             self.engine("rm", "-f", name, check=False)
         elif self.engine.inspect("container", name):
             raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
-        self._create(number, host, mounts, image_name)
+        self._create(number, kind, mounts)
         self.engine("start", name)
         if not answers(address, PATIENCE):
             last = self.engine("logs", "--tail", "5", name, check=False)
@@ -161,8 +174,8 @@ class Cluster:
         self.engine("start", name, check=False)
         return "restarted" if answers(address, PATIENCE) else None
 
-    def _create(self, number: int, host: HostSettings, mounts: list, image_name: str) -> None:
-        name = self.name(number)
+    def _create(self, number: int, kind: Kind, mounts: list) -> None:
+        name, host = self.name(number), kind.host
         argv = ["create", "--name", name, "--hostname", f"NODE{number}", "--init", "--stop-timeout", "1"]
         argv += ["--network", self.network, "--ip", self.address(number), "--mac-address", self.mac(number)]
         argv += ["--shm-size", "256m", "--label", f"{LABEL}={self.folder}"]
@@ -175,9 +188,9 @@ class Cluster:
             argv += ["--env", f"{key}={value}"]
         for mount in [*(f"{folder}:{folder}:ro" for folder in host.folders), *mounts]:
             argv += ["--volume", mount]
-        self.engine(*argv, image_name)
+        self.engine(*argv, kind.image)
         public_key = self.access.key.with_suffix(".pub").read_text()
-        files = nodefiles.contents(host, public_key, image.KNOWN_BUNDLE.read_text())
+        files = nodefiles.contents(host, public_key, kind.known_bundle) | kind.files
         if self.engine.name == "podman":
             # As Debian's installer leaves it: the host's own name is a loopback address.
             files["etc/hosts"] = f"127.0.0.1 localhost\n127.0.1.1 NODE{number}\n::1 localhost ip6-localhost\n"
@@ -190,10 +203,9 @@ class Cluster:
 
     # -- up and down -----------------------------------------------------------------------------
 
-    def up(
-        self, host: HostSettings, count: int, fresh: bool, mounts: list, image_name: str = image.NAME
-    ) -> None:
-        """Make exactly NODE1..NODE<count> answer over ssh; missing nodes are created from the image."""
+    def up(self, kinds: list, fresh: bool, mounts: list) -> None:
+        """Make exactly NODE1..NODE<n> answer over ssh, one for each kind; create missing ones."""
+        count = len(kinds)
         self.access.ensure_key()
         found = self.existing()
         wanted = [self.name(number) for number in range(1, count + 1)]
@@ -203,12 +215,12 @@ class Cluster:
             self._remove(surplus)
             found = {name: data for name, data in found.items() if name not in surplus}
         try:
-            self._bring_up(host, count, mounts, found, image_name)
+            self._bring_up(kinds, mounts, found)
         except ClusterError as error:
             # What a killed run left behind can prevent a repair, but not the creation of new nodes.
             say(f"creating all nodes again, because: {error}")
             self._remove(list(self.existing()))
-            self._bring_up(host, count, mounts, {}, image_name)
+            self._bring_up(kinds, mounts, {})
         nodes = {f"NODE{number}": number for number in range(1, count + 1)}
         self.access.write(
             {node: self.address(number) for node, number in nodes.items()},
@@ -219,16 +231,14 @@ class Cluster:
             if seen != node:
                 raise ClusterError(f"the host at {node}'s address calls itself {seen!r}")
 
-    def _bring_up(self, host: HostSettings, count: int, mounts: list, found: dict, image_name: str) -> None:
+    def _bring_up(self, kinds: list, mounts: list, found: dict) -> None:
         if not found:
             self._remove_networks()
-        self.network = self.ensure_network(host.mtu)
+        self.network = self.ensure_network(kinds[0].host.mtu)
         with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
             work = {
-                number: pool.submit(
-                    self.ensure_node, number, found.get(self.name(number)), host, mounts, image_name
-                )
-                for number in range(1, count + 1)
+                number: pool.submit(self.ensure_node, number, found.get(self.name(number)), kind, mounts)
+                for number, kind in enumerate(kinds, 1)
             }
         for number, future in work.items():
             say(f"{self.name(number)} {self.address(number)}: {future.result()}")

@@ -39,7 +39,7 @@ def packages(name: str = NAME) -> list:
 def ensure(engine: Engine, host: HostSettings, name: str = NAME) -> None:
     """Make the image `name` unless that of these packages and settings is there. Half a minute."""
     bare = engine.inspect("image", image.NAME) or {}
-    files = nodefiles.contents(host, "", image.KNOWN_BUNDLE.read_text())
+    files = nodefiles.contents(host, "", image.known_bundle(host.suite).read_text())
     script = _SCRIPT
     if name == RPM:
         files.update(rpm.FILES)
