@@ -179,8 +179,8 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row, model in zip(keys, rows, models, strict=True):
             place = _place(measured.hardware, row)
-            kinds = hardware.used_kinds(measured.hardware, row)
-            new_series = _series(row, titles[model][_group_key(row, declared)], kinds, place)
+            used_kinds = hardware.used_kinds(measured.hardware, row)
+            new_series = _series(row, titles[model][_group_key(row, declared)], used_kinds, place)
             series.setdefault(key, new_series)["points"].append(
                 _point(entry, row, of_case.get(row["case"], {}))
             )

@@ -53,7 +53,7 @@ IN_ENGLISH = {
 
 def in_english(what: "Message") -> str:
     """Return the sentence of one of these messages."""
-    return IN_ENGLISH[what["code"]] % what["values"]
+    return str(IN_ENGLISH[what["code"]] % what["values"])
 
 
 class MessageError(Exception):
