@@ -311,7 +311,7 @@ def findings(
 ) -> list[PartFinding]:
     """Return the verdict on each quantity of each part: by its equals or a published value, the worse one.
 
-    All nodes together and groups of them are no parts: `of_groups` judges them, once each part is good.
+    `of_groups` judges all nodes together and groups of them, once each part is good.
     """
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     equal_parts = groups(measurements)
@@ -430,8 +430,8 @@ def wanted_together(
     if not any(len(each["nodes"]) > 2 and "group" not in each for each in measurements):
         return whole.first(present, len(present) == len(nodes))
     missed = any((row["part"], row["verdict"], row["against"]) == (ALL_NODES, OPEN, CRITERIA) for row in rows)
-    wanted = of_groups(nodes, measurements, rows, thresholds).wanted
-    return wanted or ([(tuple(present),)] if missed else [])
+    next_rounds = of_groups(nodes, measurements, rows, thresholds).wanted
+    return next_rounds or ([(tuple(present),)] if missed else [])
 
 
 def of_groups(
@@ -448,9 +448,9 @@ def of_groups(
     return whole.judged(nodes, max(1, devices), measurements, thresholds.for_quantity(TOGETHER))
 
 
-def group_name(nodes: Sequence[str], alone: bool = False) -> str:
+def group_name(nodes: Sequence[str], without_others: bool = False) -> str:
     """Return the name of the part that a group of nodes is, which measured alone or beside another group."""
-    return f"{whole.folded(nodes)}{ALONE if alone else ''}"
+    return f"{whole.folded(nodes)}{ALONE if without_others else ''}"
 
 
 def _rows_of(
@@ -485,11 +485,11 @@ def _rows_of(
             finding = finding._replace(verdict=together.verdict)
         source = HALF
         if quantity == "all_reduce" and TOGETHER in thresholds.rates:
-            asked = verdict.against_rate(
+            by_criteria = verdict.against_rate(
                 {ALL_NODES: values}, thresholds.rates[TOGETHER], thresholds.common, 1
             )
-            if WORST.index(asked[ALL_NODES].verdict) <= WORST.index(finding.verdict):
-                finding, source = asked[ALL_NODES], CRITERIA
+            if WORST.index(by_criteria[ALL_NODES].verdict) <= WORST.index(finding.verdict):
+                finding, source = by_criteria[ALL_NODES], CRITERIA
         rows.append(_row(ALL_NODES, nodes, quantity, source, finding, values))
     return rows
 
@@ -735,7 +735,7 @@ def kind_of(cause: Fault) -> Message:
 
 
 def _is_shared(cause: Fault) -> bool:
-    """Return whether a cause is no node's, but what several share: nobody is condemned for it."""
+    """Return whether a cause is what several nodes share: none of them is condemned for it."""
     return cause["kind"] in (triage.RAIL_EVERYWHERE, whole.TOGETHER)
 
 
@@ -744,7 +744,7 @@ def one_end(cause: Fault) -> bool:
     return len(cause["nodes"]) > 1 and not _is_shared(cause)
 
 
-def told(cause: Fault) -> Message:
+def cause_sentence(cause: Fault) -> Message:
     """Return a cause of slow links or groups as a sentence."""
     if cause["kind"] in (whole.STRAGGLER, whole.TOGETHER):
         return message(f"acceptance.cause-{cause['kind']}", nodes=whole.folded(cause["nodes"]))
@@ -803,7 +803,7 @@ def refusals(acceptance: Acceptance) -> list[Message]:
         for each in acceptance["problems"]
         if _failed_together(each)
     ]
-    why += [told(each) for each in acceptance["faults"] if _is_shared(each)]
+    why += [cause_sentence(each) for each in acceptance["faults"] if _is_shared(each)]
     of_all = [row for row in acceptance["findings"] if row["part"] == ALL_NODES]
     why += [of_part(row) for row in of_all if row["against"] == CRITERIA and row["verdict"] != GOOD]
     if any((row["against"], row["verdict"]) == (HALF, OPEN) for row in of_all):

@@ -29,14 +29,14 @@ def of_steps(steps: Mapping[str, Sequence[Step]], outputs: Outputs, seconds: int
     Of several nodes the first printed the rates. Links of a node that could not be measured are not tried.
     """
     printed = {node: _lines(outputs.get(node, {})) for node in steps}
-    asked = {
+    step_of = {
         (step["at"], tuple(step.get("nodes", [node]))): step
         for node, of_node in steps.items()
         for step in of_node
     }
     measurements: list[Measurement] = []
     failed: set[str] = set()
-    for place, nodes in sorted(asked):
+    for place, nodes in sorted(step_of):
         if failed & {*nodes}:
             continue
         silent = [node for node in nodes if place not in printed[node]]
@@ -46,8 +46,8 @@ def of_steps(steps: Mapping[str, Sequence[Step]], outputs: Outputs, seconds: int
         if silent or not (measurement["rates"] or measurement["traces"] or measurement["problems"]):
             why = _silence(outputs.get((silent or nodes)[0], {}), seconds)
             measurement["problems"] = measurement["problems"] or {"node": why}
-        if "group" in asked[place, nodes]:
-            measurement["group"] = asked[place, nodes]["group"]
+        if "group" in step_of[place, nodes]:
+            measurement["group"] = step_of[place, nodes]["group"]
         if len(nodes) == 1 and measurement["problems"]:
             failed.update(nodes)
         measurements.append(measurement)

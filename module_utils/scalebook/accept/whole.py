@@ -20,10 +20,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ansible.module_utils.scalebook.accept import verdict
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
+
+if TYPE_CHECKING:  # document.py imports this file
+    from ansible.module_utils.scalebook.accept.document import Measurement
 
 FEWEST_NODES = 4
 """Nodes of which halves can be measured together."""
@@ -117,7 +120,7 @@ def _ranges(numbers: Sequence[str]) -> str:
 
 
 def judged(
-    nodes: Sequence[str], devices: int, measurements: Iterable[Mapping[str, Any]], criteria: Criteria
+    nodes: Sequence[str], devices: int, measurements: Iterable[Measurement], criteria: Criteria
 ) -> Whole:
     """Return the verdict on all nodes together, each with so many devices; each is good, as is each link.
 
@@ -125,17 +128,17 @@ def judged(
     """
     search = _Search(tuple(nodes), devices, measurements, criteria)
     causes: list[Cause] = []
-    wanted: list[Round] = []
+    rounds_wanted: list[Round] = []
     try:
         causes = search.causes()
         reached = BAD if causes else GOOD
     except _WantedError as wants:
-        reached, wanted = OPEN, wants.rounds
+        reached, rounds_wanted = OPEN, wants.rounds
     except _UnclearError:
         reached = UNCLEAR
     except LookupError:  # something was not measured
         reached = NO_REFERENCE
-    return Whole(reached, causes, [] if reached == NO_REFERENCE else search.groups(), wanted)
+    return Whole(reached, causes, [] if reached == NO_REFERENCE else search.groups(), rounds_wanted)
 
 
 class _Search:
@@ -145,7 +148,7 @@ class _Search:
         self,
         nodes: Nodes,
         devices: int,
-        measurements: Iterable[Mapping[str, Any]],
+        measurements: Iterable[Measurement],
         criteria: Criteria,
     ) -> None:
         self.nodes, self.devices, self.criteria = nodes, devices, criteria
@@ -189,7 +192,7 @@ class _Search:
         """Return the bandwidth on the bus by that of the network, where only what crosses it counts."""
         return (count * self.devices - 1) / (self.devices * (count - 1))
 
-    def found(self, rounds: Round, group: Nodes, since: int = -1) -> dict[str, verdict.Finding]:
+    def findings_on(self, rounds: Round, group: Nodes, since: int = -1) -> dict[str, verdict.Finding]:
         """Return the finding on each quantity of a group, from what was measured after the place `since`."""
         findings = {}
         for quantity, placed in self.rates[rounds, group].items():
@@ -204,7 +207,7 @@ class _Search:
         """Return the groups of a round that are slow; they are measured so many times at first."""
         if (rounds, rounds[0]) not in self.rates:
             raise _WantedError(rounds, times)
-        worst = {group: _worst(self.found(rounds, group)) for group in rounds}
+        worst = {group: _worst(self.findings_on(rounds, group)) for group in rounds}
         if self.spread > MOST_SCATTER and set(worst.values()) != {GOOD}:
             raise _UnclearError
         if OPEN in worst.values():
@@ -223,7 +226,7 @@ class _Search:
             raise _UnclearError
         if slow:
             good = [node for node in self.nodes if node not in slow[0]]
-            return self.within(slow[0], good, (self.halves, slow[0]))
+            return self.causes_within(slow[0], good, (self.halves, slow[0]))
         return self.between() if self.slow(whole) else []
 
     def between(self) -> list[Cause]:
@@ -233,12 +236,17 @@ class _Search:
         slow = self.slow(mixed)
         if not slow:
             # It is so for the number of nodes, as nothing else is different.
-            if min(each.ratio or 0 for each in self.found((self.nodes,), self.nodes).values()) < OF_SIZE:
+            if (
+                min(each.ratio or 0 for each in self.findings_on((self.nodes,), self.nodes).values())
+                < OF_SIZE
+            ):
                 raise _UnclearError
             return []
         return [Cause(TOGETHER, self.nodes if len(slow) == 2 else slow[0])]
 
-    def within(self, suspects: Nodes, good: Sequence[str], slow_in: tuple[Round, Nodes]) -> list[Cause]:
+    def causes_within(
+        self, suspects: Nodes, good: Sequence[str], slow_in: tuple[Round, Nodes]
+    ) -> list[Cause]:
         """Return the causes among suspects, which are slow in a group of a round with good nodes."""
         if len(suspects) == 1:
             return [Cause(STRAGGLER, suspects)]
@@ -259,30 +267,35 @@ class _Search:
             self.confirm(*slow_in, groups)
             return [Cause(TOGETHER, suspects)]
         chosen = groups.index(slow[0])
-        return self.within(parts[chosen], [*good, *parts[1 - chosen]], slow_in)
+        return self.causes_within(parts[chosen], [*good, *parts[1 - chosen]], slow_in)
 
     def faster_alone(self, rounds: Round, group: Nodes) -> bool:
         """Return whether a slow group of a round is faster where the other one does not measure."""
         self.slow((group,))
-        beside, alone = self.found(rounds, group), self.found((group,), group)
-        worst = min(beside, key=lambda quantity: beside[quantity].ratio or 0)
-        limit = verdict.slow_below(alone[worst].ratio or 0, self.criteria)
-        return (beside[worst].ratio or 0) < limit
+        of_both, of_one = self.findings_on(rounds, group), self.findings_on((group,), group)
+        worst = min(of_both, key=lambda quantity: of_both[quantity].ratio or 0)
+        limit = verdict.slow_below(of_one[worst].ratio or 0, self.criteria)
+        return (of_both[worst].ratio or 0) < limit
 
     def in_both(self, suspects: Nodes, good: Sequence[str], groups: Round) -> list[Cause]:
         """Return the causes where both groups with suspects are slow without the other."""
-        found = [
+        causes = [
             cause
             for part, group in zip(halves(suspects), groups, strict=True)
-            for cause in self.within(part, good, ((group,), group))
+            for cause in self.causes_within(part, good, ((group,), group))
         ]
-        only_together = all(each.kind == TOGETHER for each in found)
-        return [Cause(TOGETHER, suspects)] if only_together else found
+        only_together = all(each.kind == TOGETHER for each in causes)
+        return [Cause(TOGETHER, suspects)] if only_together else causes
 
     def confirm(self, rounds: Round, group: Nodes, later: Round) -> None:
         """Return if a group is still slow after a later round was good; nothing was only a moment's fault."""
-        since = max(place for each in later for of in self.rates[later, each].values() for place, _ in of)
-        reached = _worst(self.found(rounds, group, since))
+        since = max(
+            place
+            for group_then in later
+            for placed in self.rates[later, group_then].values()
+            for place, _ in placed
+        )
+        reached = _worst(self.findings_on(rounds, group, since))
         if reached == OPEN:
             raise _WantedError(rounds, IN_SEARCH)
         if reached != BAD:
@@ -294,7 +307,7 @@ class _Search:
             Group(
                 group,
                 len(rounds) == 1,
-                self.found(rounds, group),
+                self.findings_on(rounds, group),
                 {quantity: [rate for _, rate in placed] for quantity, placed in rates.items()},
             )
             for (rounds, group), rates in self.rates.items()

@@ -16,10 +16,10 @@ from ansible.module_utils.scalebook.accept.document import (
     LAUNCH,
     LINK,
     Acceptance,
+    cause_sentence,
     connection_lines,
     criteria_of,
     group_name,
-    told,
 )
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -70,7 +70,7 @@ def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
         for each in ("good", "bad", "unclear")
         if acceptance[each]
     ]
-    lines += [_.tell(told(cause)) for cause in acceptance["faults"]]
+    lines += [_.tell(cause_sentence(cause)) for cause in acceptance["faults"]]
     lines += [_.about(_part(each, _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),

@@ -14,11 +14,11 @@ from ansible.module_utils.scalebook.accept.document import (
     Acceptance,
     BurnIn,
     PartFinding,
+    cause_sentence,
     compared,
     connection_lines,
     is_of_group,
     one_end,
-    told,
 )
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
 from ansible.module_utils.scalebook.contracts import Message
@@ -45,7 +45,7 @@ def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
     ]
     lines += [_part(BAD, each["part"], _.tell(each["reason"]), _) for each in acceptance["problems"]]
     for cause in acceptance["faults"]:
-        line = _.tell(told(cause))
+        line = _.tell(cause_sentence(cause))
         more = [_("acceptance.one-is-enough")] if one_end(cause) else []
         lines.append(_.join([line, *more], "sentences"))
     counts = [

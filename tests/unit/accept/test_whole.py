@@ -58,8 +58,8 @@ def test_a_node_that_is_slow_only_in_groups_is_bad_with_that_reason(site):
     assert made["faults"] == [{"kind": "straggler", "nodes": ["NODE6"]}]
     assert (made["accepted"], made["bad"], len(made["good"])) == (False, ["NODE6"], 7)
     assert ENGLISH.tell(made["reasons"]["NODE6"]) == "slow only in groups of nodes"
-    told = "Groups of nodes are slow with NODE6, which is good alone and in pairs."
-    assert told in result["display"]
+    line = "Groups of nodes are slow with NODE6, which is good alone and in pairs."
+    assert line in result["display"]
     verdicts = {row["part"]: row["verdict"] for row in made["findings"]}
     assert (verdicts["all nodes"], verdicts["NODE[1-4]"], verdicts["NODE[5-8]"]) == ("bad", "good", "bad")
 
