@@ -213,7 +213,7 @@ def with_fix(message: str, language: str = "en") -> str:
     if not fix or "Fix:" in message:
         return message
     _ = wording(language)
-    return str(_("console.cured", what=message.rstrip(". "), fix=_(f"console-fix.{fix}", guide=GUIDE)))
+    return str(_("console.with-fix", what=message.rstrip(". "), fix=_(f"console-fix.{fix}", guide=GUIDE)))
 
 
 class Phase:

@@ -240,7 +240,10 @@ class Campaigns:
         files = render.files(made, TEMPLATES)
         json.loads(files["results.json"], parse_constant=_no_constant)
         terminal.display(made, "report.html")
-        results_verify.run({"path": str(self.top), "workloads": {}, "allowed_signers": None}, check=False)
+        results_verify.run(
+            {"path": str(self.top), "workloads": {}, "allowed_signers": None, "report_language": "en"},
+            check=False,
+        )
         rates = {(row["case"], run["repeat"]): run["rate"] for row in made["rows"] for run in row["runs"]}
         flags = [
             flag["message"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "changed-file"

@@ -160,9 +160,9 @@ def judge(
     return sorted(merged, key=lambda finding: -LEVELS.index(finding["level"]))
 
 
-def verdict(findings: Iterable[Mapping[str, Any] | Finding]) -> str:
-    """Return the worst level of `findings`."""
-    return max((one["level"] for one in findings), key=LEVELS.index, default="ok")
+def verdict(entries: Iterable[Mapping[str, Any] | Finding]) -> str:
+    """Return the worst level of findings."""
+    return max((one["level"] for one in entries), key=LEVELS.index, default="ok")
 
 
 def fitness(is_wanted: bool, document: Mapping[str, Any]) -> dict[str, Any]:

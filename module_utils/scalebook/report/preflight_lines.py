@@ -38,7 +38,7 @@ def refusal(findings: Iterable[Spoken], wording: Wording = ENGLISH) -> str:
         return ""
     first = refused[0]
     why = _("preflight.failed", nodes=names_of(first["nodes"]), what=first["found"].rstrip("."))
-    fix = [_("preflight.cure", fix=first["fix"])] if first["fix"] else []
+    fix = [_("preflight.with-fix", fix=first["fix"])] if first["fix"] else []
     more = [_("preflight.more", count=len(refused) - 1)] if refused[1:] else []
     return _.join([why, *fix, *more, _("preflight.anyway")], "sentences")
 

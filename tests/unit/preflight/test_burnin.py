@@ -183,9 +183,9 @@ def test_the_same_hours_go_on_after_an_interruption(tmp_path):
     burn_in = Rounds(tmp_path)
     burn_in.begin()
     burn_in.rounds(3)
-    told = burn_in.report(again=False)
-    assert told["progress"].startswith("Burn-in: round 3,")
-    assert told["begins"].endswith(f" are repeated for 24 h. {told['progress']}")
+    displayed = burn_in.report(again=False)
+    assert displayed["progress"].startswith("Burn-in: round 3,")
+    assert displayed["begins"].endswith(f" are repeated for 24 h. {displayed['progress']}")
 
 
 @pytest.mark.parametrize("hours", [12.0, 0.0])

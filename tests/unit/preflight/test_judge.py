@@ -497,9 +497,9 @@ def test_the_table_and_the_refusal_have_the_language_that_was_asked_for():
     table = describe(findings, 4, 1.84, CHINESE).splitlines()
     assert table[0] == "预检 4 个节点，用时 1.8 秒：未通过"
     assert table[2].split()[0].startswith("解决办法：") and table[-1].startswith("  通过    reach, login")
-    told = refusal(findings, CHINESE)
-    assert told.endswith("上面另有 1 项。如仍要运行：-e preflight=false（会记入报告）。")
-    assert faults([told.replace("sh run.sh", ""), table[0]]) == []
+    refused = refusal(findings, CHINESE)
+    assert refused.endswith("上面另有 1 项。如仍要运行：-e preflight=false（会记入报告）。")
+    assert faults([refused.replace("sh run.sh", ""), table[0]]) == []
 
 
 # What the machines are asked
