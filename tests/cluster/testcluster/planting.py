@@ -17,8 +17,6 @@ from .processes import NodeView, scan
 
 PERIOD = 10_000
 """Microseconds in which a node gets its share: with a longer period short operations run unhindered."""
-MOST_SHARES = 262_144
-"""Of the processor's time: whatever else runs on this machine gets what the nodes leave."""
 MARK = "SCALEBOOK_PLANTED"
 BUSY = ("exec", "--detach", "--env", f"{MARK}=1")
 BURST = ("burst", "256kb", "cburst", "256kb")
@@ -78,8 +76,7 @@ class Ground:
         number = self.nodes[node].number
         processor = (number - 1) % (os.cpu_count() or 1)
         limits = ("--cpu-period", str(PERIOD), "--cpu-quota", str(int(share * PERIOD)))
-        limits += ("--cpu-shares", str(MOST_SHARES), "--cpuset-cpus", str(processor))
-        self.cluster.engine("update", *limits, self.cluster.name(number))
+        self.cluster.engine("update", *limits, "--cpuset-cpus", str(processor), self.cluster.name(number))
 
     def sending(self, node: str) -> Callable[..., object]:
         """Return what calls tc for the node's end of its cable."""
