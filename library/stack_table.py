@@ -50,10 +50,11 @@ display:
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.pages.catalogue import in_words
 from ansible.module_utils.scalebook.provision import stack_table
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result."""
     del check  # it changes nothing
-    return stack_table.compare(params["rows"], params["may_differ"])
+    return stack_table.compare(in_words(params["rows"]), params["may_differ"])

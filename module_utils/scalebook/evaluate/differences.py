@@ -11,6 +11,7 @@ from typing import Any
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
+from ansible.module_utils.scalebook.judge.versions import version_of
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 OWN_DATA = ("own_data", "text", "data", "tfrecords", "data_dir")
@@ -41,7 +42,7 @@ def of_family(campaigns: Sequence[Results], family: str, workloads: Workloads) -
             }
             facts["hardware"] = nodes or NOT_RECORDED
             for what, value in facts.items():
-                entry = values.setdefault(what, {}).setdefault(alike[what], {"value": value, "of": []})
+                entry = values.setdefault(what, {}).setdefault(str(alike[what]), {"value": value, "of": []})
                 entry["of"] += [name] * (name not in entry["of"])
     return [
         {"what": what, "values": list(entries.values())}
@@ -68,7 +69,7 @@ def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, An
         "unit": str(group["unit"]),
         "data": _data(group, about, declaration),
         "hardware": _hardware(results, group),
-        **{name: str(about.get(name) or NOT_RECORDED) for name in STACK},
+        **{name: version_of(about.get(name) or NOT_RECORDED) for name in STACK},
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import command, hardware
-from ansible.module_utils.scalebook.contracts import Hardware, Message, Results
+from ansible.module_utils.scalebook.contracts import Hardware, Message, Results, Statement
 from ansible.module_utils.scalebook.evaluate import (
     costs,
     criteria,
@@ -58,7 +58,7 @@ class Evaluation(TypedDict):
     platform: str
     texts: dict[str, str]
     campaigns: list[Campaign]
-    frameworks: list[dict[str, str]]
+    frameworks: list[dict[str, Statement]]
     features: list[dict[str, Any]]
     families: list[ModelFamily]
     criteria: list[Verdict]

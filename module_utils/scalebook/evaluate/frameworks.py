@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Group, Results
+from ansible.module_utils.scalebook.contracts import Group, Results, Statement
 from ansible.module_utils.scalebook.evaluate.differences import OWN_DATA
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.flops import UnknownNameError
+from ansible.module_utils.scalebook.judge.versions import version_of
 from ansible.module_utils.scalebook.pages.blocks import NONE
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
@@ -20,7 +21,7 @@ KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commi
 MIXED = ("fp16", "bf16")
 
 
-def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, str]]:
+def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, Statement]]:
     """Return a line per workload and campaign: its versions, as the first node recorded them."""
     lines = []
     for results in campaigns:
@@ -39,7 +40,7 @@ def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dic
                     "name": declared.framework or workload,
                     "source": declared.source or NOT_RECORDED,
                     "features": features(declared, about),
-                    **{key: str(about.get(key) or NOT_RECORDED) for key in KEYS},
+                    **{key: version_of(about.get(key) or NOT_RECORDED) for key in KEYS},
                 }
             )
     return lines

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import Message, Statement
 from ansible.module_utils.scalebook.evaluate.options import (
     FEWEST_RUNS,
     Option,
@@ -47,7 +47,7 @@ class ModelFamily(TypedDict):
     """A model family of evaluation.json: its frameworks, options, leads, and what was not the same."""
 
     name: str
-    frameworks: list[dict[str, str]]
+    frameworks: list[dict[str, Statement]]
     options: list[Option]
     ranking: list[Lead]
     differences: list[dict[str, Any]]

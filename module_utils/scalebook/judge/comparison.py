@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware, network
-from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.contracts import Row, Statement
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import baseline, weak_scaling
 from ansible.module_utils.scalebook.judge.campaign import Baseline
 from ansible.module_utils.scalebook.judge.runs import binding_of
+from ansible.module_utils.scalebook.judge.versions import version_of
 from ansible.module_utils.scalebook.workload import Workloads
 
 STEPS = ("warmup", "window", "epoch_samples")
@@ -31,8 +32,8 @@ class Difference(TypedDict):
     """What is not the same in two campaigns, with its values; "" is one that was not recorded."""
 
     what: str
-    before: str
-    now: str
+    before: Statement
+    now: Statement
 
 
 class Comparison(TypedDict):
@@ -99,7 +100,7 @@ def _settings(row: Row, declared: Workloads) -> dict[str, str]:
     }
 
 
-def _changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[Difference]:
+def _changed(now: Mapping[str, Statement], before: Mapping[str, Statement]) -> list[Difference]:
     names = [name for name in {**before, **now} if before.get(name, "") != now.get(name, "")]
     return [{"what": name, "before": before.get(name, ""), "now": now.get(name, "")} for name in names]
 
@@ -133,7 +134,7 @@ def _machine(side: Baseline, row: Row) -> dict[str, str]:
     }
 
 
-def _versions(side: Baseline, workload: str, row: Row) -> dict[str, str]:
+def _versions(side: Baseline, workload: str, row: Row) -> dict[str, Statement]:
     """Return what the first node had for a workload, and what connected the GPUs of a row.
 
     Early campaigns recorded the versions of their first workload only.
@@ -142,4 +143,4 @@ def _versions(side: Baseline, workload: str, row: Row) -> dict[str, str]:
     nodes = recorded.get(workload) or (side.provenance.get("nodes") if not recorded else None) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
     values = {**about, "transport": network.of_runs(row["runs"])}
-    return {name: str(values[name]) for name in (*VERSIONS, "transport") if values.get(name)}
+    return {name: version_of(values[name]) for name in (*VERSIONS, "transport") if values.get(name)}

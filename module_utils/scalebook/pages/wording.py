@@ -17,7 +17,6 @@ from ansible.module_utils.scalebook.text import clean
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 HOURS_EAST = {"en": 0, "zh": 8}
 """The time zone of the readers of a language, as hours before UTC."""
-OWN = " of the framework's own"  # what a node records of a library that the framework brings along
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
 
 
@@ -58,11 +57,8 @@ class Wording:
         return f"{self.name('unit', unit)}/s"
 
     def fact(self, text: str) -> str:
-        """Return what a node recorded; a framework may bring its own version, beside the system's."""
-        if not text.endswith(OWN):
-            return self._declared(text) or self.name("value", text)
-        of_system, _, own = text.removesuffix(OWN).rpartition(", ")
-        return self("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
+        """Return what a node recorded."""
+        return self._declared(text) or self.name("value", text)
 
     def _declared(self, text: str) -> str | None:
         """Return what a declaration says of data; a number may precede it, and `name=value` follow it."""

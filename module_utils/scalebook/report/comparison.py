@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row, Statement
 from ansible.module_utils.scalebook.judge import baseline, headings, weak_scaling
 from ansible.module_utils.scalebook.judge.comparison import STEPS, Comparison, Difference
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
@@ -97,14 +97,19 @@ def _range(entry: Mapping[str, Any], wording: Wording) -> str:
     return wording.join(parts) or "–"
 
 
+def _value(value: Statement, wording: Wording) -> str:
+    text = wording.fact(value) if isinstance(value, str) else wording.tell(value)
+    return text or wording("report.not-recorded")
+
+
 def _listed(differs: Iterable[Difference], wording: Wording) -> str:
     return wording.join(
         (
             wording(
                 "compare.changed",
                 what=_name(each["what"], wording),
-                before=wording.fact(each["before"]) or wording("report.not-recorded"),
-                now=wording.fact(each["now"]) or wording("report.not-recorded"),
+                before=_value(each["before"], wording),
+                now=_value(each["now"], wording),
             )
             for each in differs
         ),

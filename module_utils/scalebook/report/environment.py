@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Hardware, Message, Results, Row, message
+from ansible.module_utils.scalebook.contracts import Hardware, Results, Row, message
 from ansible.module_utils.scalebook.judge import sharing
 from ansible.module_utils.scalebook.judge.runs import binding_of
+from ansible.module_utils.scalebook.judge.versions import version_of
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Table
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
@@ -172,14 +173,20 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
 
 def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
     """Return such as `tensorflow 2.20.0; CUDA 12.5.82; NCCL 2.25.1; Open MPI 4.1.8; Python 3.11.7`."""
-    texts = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
+    versions = {key: facts[key] for key in FIRST if facts.get(key) and facts[key] != "none"}
     return wording.join(
         (
-            ("" if key in NAMED else wording(f"fact.{key}") + " ") + wording.fact(value)
-            for key, value in texts.items()
+            ("" if key in NAMED else wording(f"fact.{key}") + " ") + _of_node(value, wording)
+            for key, value in versions.items()
         ),
         "list",
     )
+
+
+def _of_node(value: Any, wording: Wording) -> str:
+    """Return what a node recorded in the language of the report."""
+    version = version_of(value)
+    return wording.fact(version) if isinstance(version, str) else wording.tell(version)
 
 
 def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -329,7 +336,8 @@ def _flat(value: Any, wording: Wording, name: str = "") -> list[tuple[str, str]]
 
 
 def _told(value: Any, wording: Wording) -> str:
-    return wording.tell(cast(Message, value)) if _is_message(value) else clean(value)
+    version = version_of(value)
+    return clean(version) if isinstance(version, str) else wording.tell(version)
 
 
 def _is_message(value: Any) -> bool:

@@ -191,10 +191,10 @@ def distribution_packages() -> Dict[str, str]:
     return {words[0]: words[1] for words in lines if len(words) == 3 and words[2] == "installed"}
 
 
-def versions(packages: Dict[str, str], pattern: str, note: str = "") -> str:
+def versions(packages: Dict[str, str], pattern: str) -> str:
     """Return the versions of the packages whose names match the pattern, as one text."""
     matching = {version for name, version in packages.items() if re.match(pattern + r"\Z", name)}
-    return ", ".join(version + note for version in sorted(matching, reverse=True))
+    return ", ".join(sorted(matching, reverse=True))
 
 
 def toolkit_of_files() -> str:
@@ -422,16 +422,16 @@ def argument_spec() -> Dict[str, Any]:
     }
 
 
-def read(question: Dict[str, Any], cache: Cache) -> Dict[str, str]:
-    """Return the twelve keys of this node, each a text."""
+def read(question: Dict[str, Any], cache: Cache) -> Dict[str, Any]:
+    """Return the twelve keys of this node, each a text; of a framework's own library it is a message."""
     python, packages = interpreter(question.get("python"))
     system = distribution_packages()
-    own = " of the framework's own"
 
-    def either(pattern: str, elsewhere: Callable[[], str], package: str) -> str:
-        return joined(
-            versions(system, pattern) or elsewhere(), versions(packages, package + r"(-cu\d+)?", own)
-        )
+    def either(pattern: str, elsewhere: Callable[[], str], package: str) -> Any:
+        version, own = (versions(system, pattern) or elsewhere(), versions(packages, package + r"(-cu\d+)?"))
+        if version and own:
+            return {"code": "report.system-and-own", "values": {"version": version, "own": own}}
+        return {"code": "report.own", "values": {"version": own}} if own else joined(version)
 
     scripts = files(question.get("script") or [])
     names = [name for name in question.get("framework") or [] if name in packages]

@@ -24,7 +24,7 @@ WORD = re.compile(r"[A-Za-z]{2,}")
 FEWEST = 4  # words of a sentence
 REPEATS = (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT)
 READS_ITS_OWN = {
-    "module_utils/scalebook/pages/wording.py": "a version that a node records as text: stack_check_info.py",
+    "module_utils/scalebook/judge/versions.py": "a version that an earlier stack_check_info.py wrote as text",
 }
 
 

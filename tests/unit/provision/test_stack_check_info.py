@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import stack_check_info
 from ansible.module_utils.scalebook.files import sha256_of
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.provision import stack_table
 from role_files import load
 from run_module import call_module, run_module
@@ -124,8 +125,9 @@ def test_libraries_of_the_frameworks_own_are_told_beside_the_systems(says, texts
     packages = {"torch": "2.13.0", "nvidia_nccl-cu12": "2.27.5", "nvidia-cuda-runtime": "13.0.96"}
     says({"dpkg-query": (0, DPKG, ""), "python": said_by_python(**packages)})
     row = read({"python": "/venv/bin/python", "framework": ["torch"]})
-    assert row["nccl"] == "2.7.3-1+cuda10.2, 2.27.5 of the framework's own"
-    assert row["cuda"].endswith(", 13.0.96 of the framework's own")
+    assert sentence(row["nccl"]) == "2.7.3-1+cuda10.2, 2.27.5 of the framework's own"
+    assert sentence(row["nccl"], "zh") == "系统 2.7.3-1+cuda10.2，框架自带 2.27.5"
+    assert sentence(row["cuda"]).endswith(", 13.0.96 of the framework's own")
     assert (row["framework"], row["python"]) == ("torch 2.13.0", "3.11.7")
 
 
