@@ -10,7 +10,7 @@ import typing
 from typing import Any
 
 from ansible.module_utils.scalebook import contracts
-from ansible.module_utils.scalebook.accept.document import Acceptance
+from ansible.module_utils.scalebook.accept.contracts import Acceptance
 from ansible.module_utils.scalebook.evaluate.document import Evaluation
 from ansible.module_utils.scalebook.preflight.judge import Preflight
 

@@ -7,217 +7,41 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook import network
 from ansible.module_utils.scalebook.accept import triage, verdict, whole
+from ansible.module_utils.scalebook.accept.contracts import (
+    ALL_NODES,
+    CRITERIA,
+    EQUALS,
+    HALF,
+    HOST,
+    LAUNCH,
+    LINK,
+    OLDEST_SCHEMA,
+    PAIR,
+    RAIL,
+    SCHEMA,
+    TOGETHER,
+    TRACE,
+    WORST,
+    Acceptance,
+    Connection,
+    CriteriaUsed,
+    Fault,
+    Measurement,
+    PartFinding,
+    Problem,
+)
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
+from ansible.module_utils.scalebook.accept.reasons import failed_together, reasons
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
-from ansible.module_utils.scalebook.contracts import (
-    Hardware,
-    Interconnect,
-    Message,
-    Network,
-    as_message,
-    message,
-)
+from ansible.module_utils.scalebook.contracts import Hardware, Network, as_message
 
-SCHEMA = 4
-OLDEST_SCHEMA = 3
-"""The first schema that is read; it had English sentences, and the commands for Slurm."""
-WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
-LINK = "link"
-RAIL = "rail"
-"""The pair of GPUs with the same number in two nodes."""
-PAIR = "pair"
-HOST = "host"
-ALL_NODES = "all nodes"
-"""The part that all nodes are together, measured after each of them and each link."""
-TOGETHER = "together"
-"""The criterion of groups of nodes, the whole among them; its rate is that of the all-reduce of all nodes."""
-HALF = "half"
-"""The reference of groups: the faster half of the nodes."""
-ALONE = " alone"
-"""How the part ends that a group is which measured while no other one did."""
-LAUNCH = "launch"
-TRACE = "trace"
-EQUALS = "equals"
-CRITERIA = "criteria"
-"""The source of a rate that the file of criteria asks for."""
 FEW_NODES = 7
 """So many nodes are measured again together as long as one of them is open."""
-MOST_NAMES = 4
-"""Of more nodes only the first is named, where all are alike."""
-
-
-class _Printed(TypedDict, total=False):
-    nccl: Interconnect
-    rails: dict[str, list[float]]
-    group: list[list[str]]
-
-
-class Measurement(_Printed):
-    """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py.
-
-    `nccl` is what NCCL connected the GPUs by, where it said it, `rails` the rates from the first GPU of one
-    node to the first of the other one, the second and so on, by direction. `group` is there where a group of
-    the nodes measured collectives: all groups that did so at the same time.
-    """
-
-    nodes: list[str]
-    name: str | None
-    rates: dict[str, Any]
-    traces: dict[str, str]
-    problems: dict[str, Message]
-    gpus: list[str]
-    processor: str
-    pairs: list[dict[str, Any]]
-    sizes: list[dict[str, Any]]
-
-
-class CriteriaUsed(TypedDict):
-    """What a part has to reach, and how often the verdict may be wrong; see docs/reference/acceptance.md.
-
-    `title` is that of the file of criteria; `by_quantity` has the share (`least`) and rate (`at_least`) of
-    quantities that have their own.
-    """
-
-    title: str
-    by_quantity: dict[str, dict[str, float]]
-    least: float
-    false_alarms: float
-    misses: float
-    most: int
-
-
-class PartFinding(TypedDict):
-    """The verdict on one quantity of a part, which is on `nodes`.
-
-    `rate` is the median of `measurements`, `ratio` that relative to the reference: the median of equals
-    in the fleet, or the published value of `against`, a source.  They are null for a trace of a training.
-    All nodes together and groups of them, which have the names of their nodes, are compared with the faster
-    half of the nodes.
-    """
-
-    part: str
-    nodes: list[str]
-    quantity: str
-    verdict: str
-    against: str | None
-    rate: float | None
-    unit: str
-    ratio: float | None
-    measurements: int
-
-
-class _Rail(TypedDict, total=False):
-    rail: int
-
-
-class Fault(_Rail):
-    """What explains slow links: a node, its outgoing or incoming direction, a link or its direction, a rail.
-
-    A rail is what connects the GPUs with the number `rail` of all nodes: only that is slow at `nodes`. Of a
-    rail that is slow everywhere, `nodes` is empty. What explains slow groups is a straggler, a node that is
-    slow only in groups, or nodes that are slow only together.
-    """
-
-    kind: str
-    nodes: list[str]
-
-
-class Problem(TypedDict):
-    """What could not be measured, or drifted or failed in the burn-in, and why."""
-
-    part: str
-    nodes: list[str]
-    reason: Message
-
-
-class Judged(TypedDict):
-    """A node that was judged: its address, and the UUIDs of its GPUs as the driver lists them."""
-
-    address: str
-    gpus: list[str]
-
-
-class Worst(TypedDict):
-    """The quantity of a part that lost most of what its criterion allows: last rounds relative to first."""
-
-    part: str
-    quantity: str
-    ratio: float
-
-
-class Watched(TypedDict):
-    """A GPU at the ends of the rounds: highest temperature, corrected memory errors, `clocks` in MHz.
-
-    Clocks are the lowest and the highest of its processors.  What the driver does not tell is null.
-    """
-
-    degrees: float | None
-    clocks: list[float] | None
-    corrected: float
-
-
-class BurnIn(TypedDict):
-    """The burn-in: its `hours`, the seconds and rounds so far, and what was seen; `problems` has the errors.
-
-    `before` is what the GPUs had reported already before the first round, `watched` are the GPUs.
-    """
-
-    hours: float
-    seconds: float
-    rounds: int
-    errors: int
-    worst: Worst | None
-    before: list[Message]
-    watched: dict[str, Watched]
-
-
-class Connection(TypedDict):
-    """What NCCL connected GPUs by, alike in so many `measurements` of `nodes`.
-
-    `between` is node (the GPUs of a node), link (those of two nodes) or all nodes.
-    """
-
-    between: str
-    nodes: list[str]
-    measurements: int
-    nccl: Interconnect
-
-
-class _OfGpus(TypedDict, total=False):
-    connections: list[Connection]
-
-
-class Acceptance(_OfGpus):
-    """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
-
-    `accepted` is true where every part is good.  `bad` are the nodes to take out, each with its reason in
-    `reasons`, `unclear` those without a verdict; `limit` is for Ansible, without the bad ones.  `time` is
-    when it was written, in UTC, `machines` are the nodes by name.  `burnin` is null without hours.
-    `connections` are there where NCCL said what it connected the GPUs by.
-    """
-
-    schema: int
-    time: str
-    machines: dict[str, Judged]
-    accepted: bool
-    criteria: CriteriaUsed
-    nodes: list[str]
-    findings: list[PartFinding]
-    faults: list[Fault]
-    problems: list[Problem]
-    good: list[str]
-    bad: list[str]
-    unclear: list[str]
-    reasons: dict[str, Message]
-    limit: str
-    burnin: BurnIn | None
-    scalebook: dict[str, str]
-    command: str
 
 
 class Group(NamedTuple):
@@ -241,12 +65,6 @@ def _is_of_group(measurement: Measurement) -> bool:
 
 def _is_link(measurement: Measurement) -> bool:
     return len(measurement["nodes"]) == 2 and "group" not in measurement
-
-
-def _failed_together(problem: Problem) -> bool:
-    """Return whether it is a group of nodes, or all of them, that could not be measured."""
-    nodes = problem["nodes"]
-    return problem["part"] == ALL_NODES or (len(nodes) > 1 and problem["part"] == group_name(nodes))
 
 
 def is_of_group(row: PartFinding) -> bool:
@@ -397,7 +215,7 @@ def still_open(
     fault of one, and the nodes take no longer.
     """
     present = measured_alone(nodes, failed)
-    failures = {frozenset(each["nodes"]) for each in failed if not _failed_together(each)}
+    failures = {frozenset(each["nodes"]) for each in failed if not failed_together(each)}
     ended = set(failures)
     waiting: set[frozenset[str]] = set()
     for row in rows:
@@ -448,11 +266,6 @@ def of_groups(
     return whole.judged(nodes, max(1, devices), measurements, thresholds.for_quantity(TOGETHER))
 
 
-def group_name(nodes: Sequence[str], without_others: bool = False) -> str:
-    """Return the name of the part that a group of nodes is, which measured alone or beside another group."""
-    return f"{whole.folded(nodes)}{ALONE if without_others else ''}"
-
-
 def _rows_of(
     together: whole.Whole, measurements: Iterable[Measurement], thresholds: Wanted
 ) -> list[PartFinding]:
@@ -469,7 +282,7 @@ def _rows_of(
         if len(group.nodes) < len(nodes):
             rows += [
                 _row(
-                    group_name(group.nodes, group.alone),
+                    whole.group_name(group.nodes, group.alone),
                     [*group.nodes],
                     quantity,
                     HALF,
@@ -561,7 +374,7 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
     for measurement in measurements:
         nodes = measurement["nodes"]
         for part, reason in measurement["problems"].items():
-            where = group_name(nodes)
+            where = whole.group_name(nodes)
             if _is_link(measurement):
                 where = link_name(*nodes)
             elif len(nodes) > 2 and "group" not in measurement:
@@ -652,24 +465,6 @@ def connections(nodes: Sequence[str], measurements: Iterable[Measurement]) -> li
     return list(alike.values())
 
 
-def connection_lines(acceptance: Acceptance) -> list[Message]:
-    """Return what NCCL connected the GPUs by, and what of it is slower than it may be."""
-    lines = []
-    for each in acceptance.get("connections", ()):
-        code = f"acceptance.between-{each['between'].replace(' ', '-')}"
-        between = message(code, nodes=_some(each["nodes"]))
-        lines.append(message("acceptance.connected", between=between, how=network.described(each["nccl"])))
-        lines += network.slower(each["nccl"])
-    return lines
-
-
-def _some(names: Sequence[str]) -> list[str | Message]:
-    """Return the names of nodes, of many the first, and how many others there are."""
-    if len(names) <= MOST_NAMES:
-        return [*names]
-    return [names[0], message("acceptance.other-nodes", count=len(names) - 1)]
-
-
 def criteria_of(rows: Iterable[PartFinding]) -> set[str]:
     """Return the names of the criteria that the findings follow from; a trace has none."""
     return {
@@ -702,113 +497,6 @@ def _gpus(node: str, measurements: Iterable[Measurement]) -> list[str]:
     """Return the UUIDs of the GPUs that a node had when it was measured last."""
     listed = [each.get("gpus", []) for each in measurements if each["nodes"] == [node]]
     return next((uuids for uuids in reversed(listed) if uuids), [])
-
-
-def reasons(
-    rows: Iterable[PartFinding], causes: Iterable[Fault], failed: Iterable[Problem]
-) -> dict[str, Message]:
-    """Return why each bad node is bad; of a slow link one end, without which the cluster is good."""
-    by_node: dict[str, Message] = {}
-    for problem in failed:
-        if len(problem["nodes"]) == 1:
-            what = message("acceptance.problem", part=problem["part"], reason=problem["reason"])
-            by_node.setdefault(problem["nodes"][0], what)
-    for row in rows:
-        if row["verdict"] == BAD and len(row["nodes"]) == 1:
-            by_node.setdefault(row["nodes"][0], of_part(row))
-    for cause in causes:
-        if _is_shared(cause) or by_node.keys() & set(cause["nodes"]):
-            continue
-        straggles = cause["kind"] == whole.STRAGGLER
-        by_node[cause["nodes"][-1]] = (
-            message("acceptance.straggles")
-            if straggles
-            else message("acceptance.slow-network", kind=kind_of(cause), nodes=cause["nodes"])
-        )
-    return by_node
-
-
-def kind_of(cause: Fault) -> Message:
-    """Return what explains slow links, in words."""
-    values = {"rail": cause["rail"]} if "rail" in cause else {}
-    return message(f"acceptance.fault-{cause['kind']}", **values)
-
-
-def _is_shared(cause: Fault) -> bool:
-    """Return whether a cause is what several nodes share: none of them is condemned for it."""
-    return cause["kind"] in (triage.RAIL_EVERYWHERE, whole.TOGETHER)
-
-
-def one_end(cause: Fault) -> bool:
-    """Return whether it is enough to take out one of its nodes."""
-    return len(cause["nodes"]) > 1 and not _is_shared(cause)
-
-
-def cause_sentence(cause: Fault) -> Message:
-    """Return a cause of slow links or groups as a sentence."""
-    if cause["kind"] in (whole.STRAGGLER, whole.TOGETHER):
-        return message(f"acceptance.cause-{cause['kind']}", nodes=whole.folded(cause["nodes"]))
-    if cause["kind"] == triage.RAIL_EVERYWHERE:
-        return message("acceptance.rail-everywhere", rail=cause["rail"])
-    return message("acceptance.cause", kind=kind_of(cause), nodes=cause["nodes"])
-
-
-def of_part(row: PartFinding) -> Message:
-    """Return a part with its quantity, rate and reference."""
-    return message("acceptance.of-part", part=row["part"], what=compared(row))
-
-
-def compared(row: PartFinding) -> Message:
-    """Return a quantity, its rate and the reference, and what was expected unless it is good."""
-    if row["rate"] is None:
-        trace = message(f"acceptance.{row['verdict'].replace(' ', '-')}")
-        return (
-            message("acceptance.trace-differs")
-            if row["verdict"] == BAD
-            else message("acceptance.trace", verdict=trace)
-        )
-    launch = row["quantity"] == LAUNCH
-    figure = "acceptance.three-digits" if launch else "acceptance.four-digits"
-    values: dict[str, Any] = {
-        "quantity": row["quantity"],
-        "rate": message(figure, value=1e6 / row["rate"] if launch else row["rate"]),
-        "unit": "µs" if launch else row["unit"],
-    }
-    if not row["ratio"]:
-        return message("acceptance.measured", **values)
-    codes = {EQUALS: "acceptance.equals", CRITERIA: "acceptance.asked-for", HALF: "acceptance.half"}
-    against = row["against"] or ""
-    reference = message(codes[against]) if against in codes else as_message(against)
-    values |= {"ratio": row["ratio"], "reference": reference}
-    if row["verdict"] == GOOD:
-        return message("acceptance.reached", **values)
-    expected_rate = row["rate"] / row["ratio"]
-    return message("acceptance.missed", **values, expected=1e6 / expected_rate if launch else expected_rate)
-
-
-def refusals(acceptance: Acceptance) -> list[Message]:
-    """Return why a cluster is not accepted, with what to do; nothing for one that is."""
-    why = []
-    if acceptance["bad"]:
-        why.append(message("acceptance.nodes-bad", nodes=acceptance["bad"]))
-    if acceptance["unclear"]:
-        least = verdict.FEWEST_EQUALS
-        why.append(message("acceptance.nodes-unclear", nodes=acceptance["unclear"], equals=least))
-    why += [
-        message(
-            "acceptance.together-failed",
-            part=message("acceptance.all-nodes") if each["part"] == ALL_NODES else each["part"],
-            reason=each["reason"],
-        )
-        for each in acceptance["problems"]
-        if _failed_together(each)
-    ]
-    why += [cause_sentence(each) for each in acceptance["faults"] if _is_shared(each)]
-    of_all = [row for row in acceptance["findings"] if row["part"] == ALL_NODES]
-    why += [of_part(row) for row in of_all if row["against"] == CRITERIA and row["verdict"] != GOOD]
-    if any((row["against"], row["verdict"]) == (HALF, OPEN) for row in of_all):
-        why.append(message("acceptance.groups-open", measurements=acceptance["criteria"]["most"]))
-    return why
 
 
 def upgrade(content: Mapping[str, Any]) -> dict[str, Any]:

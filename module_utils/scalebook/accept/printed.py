@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import nccl_lines
-from ansible.module_utils.scalebook.accept.document import Measurement
+from ansible.module_utils.scalebook.accept.contracts import Measurement
 from ansible.module_utils.scalebook.accept.schedule import Step
 from ansible.module_utils.scalebook.contracts import Interconnect, Message, as_message, message
 from ansible.module_utils.scalebook.unpack import UnpackError, unpacked

@@ -14,12 +14,21 @@ from itertools import count
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook.accept import document, triage, verdict, whole
+from ansible.module_utils.scalebook.accept.contracts import (
+    HOST,
+    LAUNCH,
+    LINK,
+    PAIR,
+    RAIL,
+    Measurement,
+    PartFinding,
+)
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 
 MOST_AT_ONCE = 4
 """Measurements of a part that are asked for without looking at those before."""
-OF_LINKS = (document.LINK, document.RAIL)
-MEASURED_BY = {"matmul": "matmul", "best": "products", document.LAUNCH: "launch"}
+OF_LINKS = (LINK, RAIL)
+MEASURED_BY = {"matmul": "matmul", "best": "products", LAUNCH: "launch"}
 """What measure_parts.py calls the measurement of a quantity of a device, by how its name begins."""
 
 
@@ -54,9 +63,9 @@ OfNodes = Mapping[str, Sequence[str]]
 
 def measured_by(part: str, quantity: str) -> str:
     """Return what measure_parts.py calls the measurement of a quantity of a part."""
-    if part.endswith(f" {document.HOST}"):
-        return document.HOST
-    if part.endswith(" GPUs") or quantity == document.PAIR:
+    if part.endswith(f" {HOST}"):
+        return HOST
+    if part.endswith(" GPUs") or quantity == PAIR:
         return "GPUs"
     return MEASURED_BY.get(quantity.partition("_")[0], "memory")
 
@@ -73,7 +82,7 @@ def first(nodes: Sequence[str], device: str) -> Times:
     return Times(of_nodes, -(-verdict.FEWEST_VALUES // links))
 
 
-def again(rows: Iterable[document.PartFinding], most: int) -> Times:
+def again(rows: Iterable[PartFinding], most: int) -> Times:
     """Return how often what is open is measured again, when the rows are those of open parts."""
     counts: dict[bool, int] = {}
     for row in rows:
@@ -125,7 +134,7 @@ def steps(
 
 def next_steps(
     acceptance: Mapping[str, Any],
-    measurements: Sequence[document.Measurement],
+    measurements: Sequence[Measurement],
     device: str,
     places: Mapping[str, tuple[str, int]],
     thresholds: Wanted,
@@ -145,8 +154,8 @@ def next_steps(
 
 def _of_nodes(
     open_nodes: Sequence[str],
-    waiting: Sequence[document.PartFinding],
-    measurements: Iterable[document.Measurement],
+    waiting: Sequence[PartFinding],
+    measurements: Iterable[Measurement],
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield what each node measures: what its open quantities take, of few nodes those of all of them."""
     measured = {each["nodes"][0] for each in measurements if len(each["nodes"]) == 1}

@@ -20,13 +20,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ansible.module_utils.scalebook.accept import verdict
+from ansible.module_utils.scalebook.accept.contracts import ALONE, Measurement
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
-
-if TYPE_CHECKING:  # document.py imports this file
-    from ansible.module_utils.scalebook.accept.document import Measurement
 
 FEWEST_NODES = 4
 """Nodes of which halves can be measured together."""
@@ -104,6 +102,11 @@ def folded(nodes: Iterable[str]) -> str:
         prefix, number = re.fullmatch(r"(.*?)(\d*)", node).groups()  # type: ignore[union-attr]
         of_prefix.setdefault(prefix, []).append(number)
     return ",".join(prefix + _ranges(numbers) for prefix, numbers in of_prefix.items())
+
+
+def group_name(nodes: Sequence[str], without_others: bool = False) -> str:
+    """Return the name of the part that a group of nodes is, which measured alone or beside another group."""
+    return f"{folded(nodes)}{ALONE if without_others else ''}"
 
 
 def _ranges(numbers: Sequence[str]) -> str:

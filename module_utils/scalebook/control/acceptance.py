@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.accept import criteria, document, printed, schedule
+from ansible.module_utils.scalebook.accept import criteria, document, printed, reasons, schedule
+from ansible.module_utils.scalebook.accept.contracts import SCHEMA, Acceptance, Measurement
 from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
@@ -27,7 +28,7 @@ def burn_in(params: Mapping[str, Any]) -> burnin.State | None:
     path = Path(params["path"]) / "burnin.json"
     if not params["hours"]:
         return None
-    key = (document.SCHEMA, params["hours"], params["nodes"])
+    key = (SCHEMA, params["hours"], params["nodes"])
     try:
         state = decode(read_small(path)) if path.exists() else {}
         if params["burnin"] or burnin.goes_on(state, *key):
@@ -50,7 +51,7 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
     burnin.watch(state, machines, probed, params["device"])
 
 
-def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
+def measured(params: Mapping[str, Any]) -> list[Measurement]:
     """Return the new measurements; those over sockets where a faster network is up are problems."""
     measurements = printed.of_steps(params["steps"], params["outputs"], params["seconds"])
     if params["network"] == "fastest":
@@ -87,7 +88,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         measurements += measured(params)
     if write and not (params["again"] or resumes):
         (folder / "burnin.json").unlink(missing_ok=True)
-    changed = write_json(file, {"schema": document.SCHEMA, "measurements": measurements}, write)
+    changed = write_json(file, {"schema": SCHEMA, "measurements": measurements}, write)
     listed = rows(read_yaml(Path(params["expected"])))
     wrong = list(state["wrong"].values()) if state else []
     acceptance = document.document(nodes, measurements, listed, thresholds, wrong)
@@ -97,7 +98,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     else:
         steps = schedule.next_steps(acceptance, measurements, params["device"], places(params), thresholds)
     summary = burnin.summary(state, thresholds) if state else None
-    refusals = document.refusals(acceptance) + (burnin.refusals(summary) if summary else [])
+    refusals = reasons.refusals(acceptance) + (burnin.refusals(summary) if summary else [])
     acceptance["burnin"] = summary
     acceptance["accepted"] = not refusals
     hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
@@ -105,7 +106,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         acceptance["machines"][node]["address"] = address
     acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     wording = Wording(params["report_language"])
-    whole = cast(document.Acceptance, {**acceptance, **params["origin"]})
+    whole = cast(Acceptance, {**acceptance, **params["origin"]})
     changed = write_files(whole, hosts, params, write) or changed
     return {
         "changed": changed,
@@ -119,7 +120,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
 
 
 def write_files(
-    acceptance: document.Acceptance, hosts: Mapping[str, Any], params: Mapping[str, Any], write: bool
+    acceptance: Acceptance, hosts: Mapping[str, Any], params: Mapping[str, Any], write: bool
 ) -> bool:
     """Write acceptance.json, the inventory of good nodes and the documents; return whether they differ."""
     folder = Path(params["path"])

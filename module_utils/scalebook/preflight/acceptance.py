@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept import document, reasons
+from ansible.module_utils.scalebook.accept.contracts import SCHEMA
 from ansible.module_utils.scalebook.accept.verdict import UNCLEAR
 from ansible.module_utils.scalebook.contracts import Finding, message
 from ansible.module_utils.scalebook.files import read_small
@@ -49,7 +50,7 @@ def findings(
     """
     if accepted is None:
         return
-    if accepted.get("schema") != document.SCHEMA:
+    if accepted.get("schema") != SCHEMA:
         names = [node for machine in machines for node in machine["nodes"]]
         yield finding(
             CHECK, "warn", names, observed=message("preflight.acceptance-of-another-version"), fix=AGAIN
@@ -102,7 +103,7 @@ def _verdicts(
             )
         elif node in accepted["unclear"]:
             rows = [row for row in accepted["findings"] if row["verdict"] == UNCLEAR and node in row["nodes"]]
-            parts = [document.of_part(row) for row in rows]
+            parts = [reasons.of_part(row) for row in rows]
             observed = (
                 message("preflight.no-verdict-on", parts=parts) if parts else message("preflight.no-verdict")
             )

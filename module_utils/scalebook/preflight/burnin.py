@@ -23,8 +23,8 @@ from statistics import median
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.accept import document, verdict
+from ansible.module_utils.scalebook.accept.contracts import TRACE, BurnIn, Measurement, Problem, Watched
 from ansible.module_utils.scalebook.accept.criteria import Wanted
-from ansible.module_utils.scalebook.accept.document import BurnIn, Measurement, Problem, Watched
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.preflight import gpus
@@ -121,7 +121,7 @@ def add_round(state: State, measurements: Sequence[Measurement], thresholds: Wan
         for device, text in measurement["traces"].items():
             part = f"{measurement['nodes'][0]} {device}"
             if state["traces"].setdefault(part, text) != text:
-                _report(state, part, measurement["nodes"], document.TRACE, message("burn-in.other-numbers"))
+                _report(state, part, measurement["nodes"], TRACE, message("burn-in.other-numbers"))
     for problem in document.problems(measurements):
         _report(state, problem["part"], problem["nodes"], "", problem["reason"])
     tests = len(state["series"]) * state["rounds"] * (state["rounds"] + 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.accept.document import (
+from ansible.module_utils.scalebook.accept.contracts import (
     ALL_NODES,
     ALONE,
     CRITERIA,
@@ -16,11 +16,10 @@ from ansible.module_utils.scalebook.accept.document import (
     LAUNCH,
     LINK,
     Acceptance,
-    cause_sentence,
-    connection_lines,
-    criteria_of,
-    group_name,
 )
+from ansible.module_utils.scalebook.accept.document import criteria_of
+from ansible.module_utils.scalebook.accept.reasons import cause_sentence, connection_lines
+from ansible.module_utils.scalebook.accept.whole import group_name
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,

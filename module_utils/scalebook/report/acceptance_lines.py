@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible.module_utils.scalebook.accept.document import (
+from ansible.module_utils.scalebook.accept.contracts import (
     ALL_NODES,
     LINK,
     PAIR,
@@ -14,12 +14,9 @@ from ansible.module_utils.scalebook.accept.document import (
     Acceptance,
     BurnIn,
     PartFinding,
-    cause_sentence,
-    compared,
-    connection_lines,
-    is_of_group,
-    one_end,
 )
+from ansible.module_utils.scalebook.accept.document import is_of_group
+from ansible.module_utils.scalebook.accept.reasons import cause_sentence, compared, connection_lines, one_end
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages.terminal import padded

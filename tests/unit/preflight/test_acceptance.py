@@ -7,7 +7,7 @@ import datetime
 import json
 
 import pytest
-from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept import document, reasons
 from ansible.module_utils.scalebook.preflight import acceptance
 from ansible.module_utils.scalebook.report.preflight_lines import spoken
 
@@ -112,7 +112,7 @@ def test_a_condemned_node_is_named_with_its_rate_and_what_was_expected(accepted)
         **accepted,
         "findings": [row_of()],
         "bad": ["NODE1"],
-        "reasons": {"NODE1": document.of_part(row_of())},
+        "reasons": {"NODE1": reasons.of_part(row_of())},
     }
     ((_, _, text),) = reported(made, MACHINES[:1])
     assert text.endswith("NODE1 GPU0 best_bf16 512 of 790 TFLOP/s expected (64.8% of its equals)")
