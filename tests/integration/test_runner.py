@@ -24,7 +24,7 @@ RUN = {
     "total": 1,
     "folder": "runs",
 }
-PLAN = {"search": [], "pending": [RUN]}
+PLAN = {"search": [], "pending": [RUN], "report_language": "en"}
 RESULT = {"status": "ok", "rate": 12.5, "record": {**RUN, "job": {"seconds": 2.0}}}
 # Modules that return the results they are given: a run without a training.
 STAND_IN = """

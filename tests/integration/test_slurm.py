@@ -130,9 +130,9 @@ def test_gpus_are_the_first_of_those_that_slurm_gave(start):
 def test_fewer_gpus_than_the_run_uses_are_refused_with_the_fix(start):
     run = start("true", nodes=("NODE2",), gpus=2, options=["--gpus-per-node=1"])
     assert run.result()["rc"] != 0
-    assert run.record("NODE2")["reason"] == (
-        "Slurm gave NODE2 1 of the 2 GPUs that the run uses: make the allocation with --gpus-per-node=2"
-    )
+    assert run.record("NODE2")["reason"] == {
+        "code": "refused.few-gpus", "values": {"node": "NODE2", "count": 1, "needed": 2},
+    }  # fmt: skip
 
 
 def test_a_failing_node_ends_the_others_and_each_has_its_record(start):
@@ -149,7 +149,8 @@ def test_the_time_limit_ends_all_nodes_and_each_writes_its_record(start):
     began = time.monotonic()
     result = run.result(timeout=2)
     assert (result["ended_by"], time.monotonic() - began < 12) == ("timeout", True)
-    assert {run.record(node)["reason"] for node in NODES} == {"ended by the job (signal 10)"}
+    ended = {"code": "end.by-the-job", "values": {"number": 10}}
+    assert [run.record(node)["reason"] for node in NODES] == [ended] * len(NODES)
 
 
 def test_a_program_that_ignores_signals_is_gone_after_seconds(start):

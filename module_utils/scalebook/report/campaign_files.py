@@ -107,12 +107,11 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         changed |= write_manifest(source.top, checked.manifest, write)
     page, wording = str(out / "report.html"), Wording(params["report_language"])
     path = page if write else wording("terminal.not-written", path=page)
-    folder = "" if source.packed or document["kind"] == "import" else str(source.top)
     return {
         "changed": changed,
         "rows": [{key: value for key, value in row.items() if key in ROW} for row in document["rows"]],
         "table": terminal.table(document, wording),
-        "display": terminal.display(document, path, wording, folder),
+        "display": terminal.display(document, path, wording),
         "report": page,
         "files": [str(out / name) for name in sorted(texts)],
         "uncounted": len(document["uncounted"]),

@@ -36,7 +36,7 @@ def columns(view: View) -> list[Column]:
     return [
         *sheet_only("case label"),
         *(column._replace(only="md html") for column in view.case_columns()),
-        Column("repeat", kind="count", sheet="repeat"),
+        Column("repeat", kind="count", sheet="repeat", hint="log"),
         *sheet_only("status"),
         Column("rate", kind="rate", look="main", sheet="rate"),
         Column("per_second", view.wording("head.unit"), only="md html"),
@@ -48,8 +48,8 @@ def columns(view: View) -> list[Column]:
         Column("differs", kind="percent", sheet="differs"),
         Column("drift", kind="percent", sheet="drift"),
         *([Column("network", look="wraps", sheet="network")] if _networks(view) else []),
-        Column("log", look="wraps", sheet="log"),
-        *sheet_only("started reason notes"),
+        Column("log", only="md"),
+        *sheet_only("log started reason notes"),
         Column("flags", kind="tags"),
     ]
 

@@ -46,11 +46,8 @@ def _flags(rows: Sequence[Row], wording: Wording) -> list[str]:
     ]
 
 
-def display(document: Results, report: str, wording: Wording = ENGLISH, folder: str = "") -> str:
-    """Return what the terminal shows at the end: tables, excluded runs, and the path of the page.
-
-    `folder` is the directory that the paths of logs are below, "" where they are not in the file system.
-    """
+def display(document: Results, report: str, wording: Wording = ENGLISH) -> str:
+    """Return what the terminal shows at the end: tables, excluded runs, and the path of the page."""
     _, view = wording, View(document, wording)
     simulated = environment.shared(document["simulated"], _)
     blocks = [simulated] if simulated else []
@@ -59,7 +56,7 @@ def display(document: Results, report: str, wording: Wording = ENGLISH, folder: 
     def add(section: str, lines: Sequence[str], last: str = "") -> None:
         blocks.extend(terminal.some(_(f"title.{section}"), lines, last, _))
 
-    add("logs", _logs(document, folder, _))
+    add("logs", _logs(document, _) if document["kind"] == "import" else [])
     add("conclusions", [_.tell(each["message"]) for each in document["conclusions"]])
     blocks.append(trust(document, _))
     add("largest", [_largest_batch(each, _) for each in scaling.searches(document["largest_batches"], _)])
@@ -77,12 +74,12 @@ def display(document: Results, report: str, wording: Wording = ENGLISH, folder: 
     return "\n\n".join(blocks)
 
 
-def _logs(document: Results, folder: str, wording: Wording) -> list[str]:
-    """Return the log of each run that counts, with its rate and the mean of its case, as DLPerf has them."""
+def _logs(document: Results, wording: Wording) -> list[str]:
+    """Return each imported log that counts, with its rate and the mean of its case, as DLPerf has them."""
     return [
         wording(
             "terminal.log",
-            log=f"{folder}/{run['log']}" if folder else run["log"],
+            log=run["log"],
             rate=run["rate"],
             unit=wording.name("unit", row["unit"]),
             count=row["good"],
