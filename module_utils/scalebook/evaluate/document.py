@@ -133,7 +133,7 @@ def _problems(results: Results) -> list[dict[str, Any]]:
 def _families(
     campaigns: Sequence[Results],
     options: Sequence[Option],
-    lines: Sequence[dict[str, str]],
+    lines: Sequence[dict[str, Statement]],
     workloads: Workloads,
 ) -> list[ModelFamily]:
     """Return the families of the options; `lines` are the frameworks of all of them."""

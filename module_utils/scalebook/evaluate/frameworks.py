@@ -95,12 +95,12 @@ def _takes_two_nodes(declared: Workload, group: Group) -> bool:
         return True
 
 
-def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[str, str]]:
+def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[str, Statement]]:
     """Return a line per published framework and the tables it is from.
 
     A published row of one of our workloads has the name of its framework.
     """
-    lines = {}
+    lines: dict[tuple[str, str, str], dict[str, Statement]] = {}
     for option in options:
         name, version = _split(workloads.get(option["workload"], UNKNOWN).framework or option["workload"])
         lines[option["workload"], option["group"], option["family"]] = {
