@@ -63,13 +63,13 @@ class Wording:
     def _declared(self, text: str) -> str | None:
         """Return what a declaration says of data; a number may precede it, and `name=value` follow it."""
         declared = catalogue.DECLARED[self.language]
-        what, comma, values = text.partition(", ")
+        what, _, values = text.partition(", ")
         number, space, rest = what.partition(" ")
         if not number.isdigit():
             number, space, rest = "", "", what
         if text in declared or rest not in declared or (values and "=" not in values):
             return declared.get(text)
-        return f"{number}{space}{declared[rest]}{comma}{values}"
+        return self.join([f"{number}{space}{declared[rest]}", values])
 
     def join(self, parts: Iterable[str], kind: str = "parts") -> str:
         """Return the parts of a line as one text; one without text is none."""

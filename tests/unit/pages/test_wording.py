@@ -80,7 +80,7 @@ def test_what_a_workload_declares_is_translated_within_a_message():
     ("recorded", "shown"),
     [
         ("8 tfrecord files with random images", "8 随机图像的 tfrecord 文件"),
-        ("pairs of sentences, samples=64 seed=2020", "句对, samples=64 seed=2020"),
+        ("pairs of sentences, samples=64 seed=2020", "句对，samples=64 seed=2020"),
         ("synthetic, random words", "合成数据，随机词"),
         ("16 cells of another program", "16 cells of another program"),
     ],
