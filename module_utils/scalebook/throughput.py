@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ansible.module_utils.scalebook.contracts import Case, MessageError, NodeLog, Record, global_batch
 
 DIFFER = 0.02
-"""If two time sources of the same window differ by more than this, a note reports it."""
+"""If two time sources of the same window differ by more than this, a note reports it (see tolerance)."""
 
 
 Stamps = Literal["times", "received"]
@@ -70,6 +70,16 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
         "second": second,
         "differs": abs(readings[1]["rate"] - first["rate"]) / first["rate"] if second else None,
     }
+
+
+def tolerance(window: int | None, *sources: str | None) -> float:
+    """Return how far readings of one window by these time sources may differ, as a fraction.
+
+    A trainer that prints the line of a step while it queues the next one is up to a step late (torch_run of
+    role workload), but not after the last step: by its receive stamps a window may be a step shorter.
+    `window` is its number of steps, None for that of an epoch, where a step is next to nothing.
+    """
+    return DIFFER + ("received" in sources) / (window or math.inf)
 
 
 def first_node(record: Record) -> NodeLog | None:

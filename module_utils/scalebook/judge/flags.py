@@ -30,7 +30,7 @@ from ansible.module_utils.scalebook.judge import mfu, sharing
 from ansible.module_utils.scalebook.judge.campaign import Campaign, ManifestCheck, message_of
 from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.judge.utilisation import valid_by_case
-from ansible.module_utils.scalebook.throughput import DIFFER
+from ansible.module_utils.scalebook.throughput import DIFFER, tolerance
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
@@ -56,8 +56,8 @@ FLAGS = {
     f"{THRESHOLDS['tensor-share'].value:g} times as much of the window (tensor pipe active): the framework "
     "did not use them for this dtype. Use another version of it, or 16 bits.",
     "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
-    f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
-    "its output.",
+    f"by more than {100 * DIFFER:g} %; where one is when the lines came, by a step of the window more. Check "
+    "the clock of the first node, and whether the trainer buffers its output.",
     "warm-up-not-over": "The first steps of the window were slower than the rest, in half of the runs or "
     "more. Raise `warmup`.",
     "slowing-down": "The last quarter of the window was slower than the first by "
@@ -127,6 +127,13 @@ def repeats(count: int) -> Message:
 # What follows from the runs of one case
 
 
+def _too_far_apart(run: Run, window: int | None) -> float | None:
+    """Return how far two time sources of a run differ, where that is more than they may."""
+    share = abs(run["differs"] or 0.0)
+    second = (run["second"] or {}).get("time_source")
+    return share if share > tolerance(window, run["time_source"], second) else None
+
+
 def of_runs(row: Row) -> list[Flag]:
     """Return the flags that follow from the rates of the runs of one case."""
     good, planned = row["good"], row["planned"]
@@ -138,8 +145,8 @@ def of_runs(row: Row) -> list[Flag]:
         own_flags.append(flag("outlier", repeats=row["outliers"]))
     elif row["spread"] is not None and row["spread"] > SCATTERED:
         own_flags.append(flag("scattered", percent=100 * row["spread"]))
-    differences = {run["repeat"]: abs(run["differs"] or 0.0) for run in row["runs"]}
-    large = {repeat: share for repeat, share in differences.items() if share > DIFFER}
+    shares = {run["repeat"]: _too_far_apart(run, row["window"]) for run in row["runs"]}
+    large = {repeat: share for repeat, share in shares.items() if share}
     if large:
         own_flags.append(flag("time-sources-differ", percent=100 * max(large.values()), repeats=list(large)))
     # A single run off is noise or an outlier; half of them and more is how the case behaves.

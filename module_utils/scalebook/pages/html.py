@@ -34,6 +34,11 @@ READABLE = ",;:/()=+@!$*-._~|?[]{}"
 """Characters that need no escape in the data of an address."""
 
 
+def _escaped(text: str) -> str:
+    """Return `text` for the data of an address; names may hold lone surrogates, which are not UTF-8."""
+    return quote(text, READABLE, errors="backslashreplace")
+
+
 def document(title: str, blocks: Sequence[Block], wording: Wording, templates: str) -> str:
     """Return a document as a page that is one file: no script, font or picture from elsewhere."""
     shown_blocks = {"title": title, **for_template(blocks, wording)}
@@ -106,7 +111,7 @@ def _part(block: Block, wording: Wording) -> Any:
         return [html_page.markup(each["svg"]) for each in block.drawn]
     if isinstance(block, Download):
         return [
-            (f"{block.name}.{end}", end, f"data:{DATA_TYPES[end]};charset=utf-8,{quote(text, safe=READABLE)}")
+            (f"{block.name}.{end}", end, f"data:{DATA_TYPES[end]};charset=utf-8,{_escaped(text)}")
             for end, text in block.texts.items()
         ]
     return {**block._asdict(), "blocks": parts(block.blocks, wording)} if isinstance(block, Fold) else block

@@ -362,7 +362,7 @@ def _doubts(record: Record) -> list[Message]:
         ours = throughput.window_seconds(first, key, case)
         for node in record["nodes"][1:]:
             theirs = throughput.window_seconds(node, key, case)
-            if ours and theirs and abs(theirs - ours) > throughput.DIFFER * ours:
+            if ours and theirs and abs(theirs - ours) > throughput.tolerance(case["window"], key) * ours:
                 notes.append(
                     message(
                         "run.windows-apart",
@@ -381,7 +381,8 @@ def _doubts(record: Record) -> list[Message]:
 
 def _differing_readings(record: Record, measured: Mapping[str, Any]) -> list[Message]:
     differs, second, unit = measured["differs"], measured["second"], record["unit"]
-    if differs is None or differs <= throughput.DIFFER:
+    sources = (measured["time_source"], second and second["time_source"])
+    if differs is None or differs <= throughput.tolerance(record["case"]["window"], *sources):
         return []
     values = {"differs": differs, "unit": message(f"unit.{unit}") if unit in UNITS else unit}
     values |= {"rate": measured["rate"], "source": _source(measured)}

@@ -328,7 +328,7 @@ def _row(campaign: str, report: str, models: Sequence[str], workloads: Sequence[
     """Return the cells of all tables, and what FILTERS find."""
     return {
         "campaign": campaign,
-        "report": quote(report),
+        "report": quote(report, errors="surrogateescape"),  # the bytes of a name that is not UTF-8
         "hardware": "|".join(models),
         "workloads": "|".join(workloads),
     }

@@ -216,5 +216,9 @@ def test_a_page_carries_files_and_other_forms_do_not():
     assert markdown.rendered([block]) == ""
 
 
+def test_a_file_that_a_page_carries_may_hold_the_lone_surrogates_of_a_name():
+    assert "charset=utf-8,host-%5Cud800" in page(Download("evening", {"csv": "host-\ud800"}))
+
+
 def test_no_title_ends_the_style_of_its_page():
     assert html_page.css_text('a_1 "}</style>\n') == "a_1 \\22 \\7d \\3c \\2f style\\3e \\a "

@@ -39,7 +39,15 @@ SOFTWARE = (
 """What a node has, as its packages and repositories call it."""
 SAID = ("command", "commands", "last_lines", "line", "stderr")
 """Commands and the lines of logs."""
-DECLARED = ("data", "workload_title", "source", "best.title", "frameworks.title", "frameworks.name")
+DECLARED = (
+    "data",
+    "data_set",
+    "workload_title",
+    "source",
+    "best.title",
+    "frameworks.title",
+    "frameworks.name",
+)
 """What the declaration of a workload says."""
 PUBLISHED = ("compare.variant", "only_published.variant", "options.variant", "remarks", "date", "per")
 """What a publisher says, and the files of prices."""

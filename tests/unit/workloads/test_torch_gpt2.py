@@ -97,6 +97,16 @@ def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(name, given):
     assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
 
 
+def test_the_last_line_of_a_genuine_log_of_gpus_comes_at_once_and_those_before_it_a_step_late():
+    """FSDP on two H200: lines came 0.65 s after their step, of 0.6 s; the last one after 0.1 s."""
+    case = {**FSDP, "dtype": "bf16", "model": "345M", "bsz": 8, "accumulation": 4, "warmup": 10, "window": 30}
+    workload, made = planned(case, "gpu")
+    read = log_record(LOGS / "h200_1n2g_fsdp.log", made["cases"][0], 1, workload, "h200_1n2g_fsdp.log")
+    measured = measure(read)
+    assert (read["status"], read["notes"]) == ("ok", [])
+    assert (round(measured["rate"], 2), round(measured["differs"], 3)) == (116.02, 0.042)
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
