@@ -251,6 +251,33 @@ def test_nccl_comes_out_of_nvidias_repository_package(bare, stand_in):
     assert ssh("NODE2", "ls /etc/apt/sources.list.d /etc/apt/keyrings").stdout.count("nvidia") == 0
 
 
+def nccl_archive(folder, release, number):
+    """Make a stand-in of NVIDIA's archive; return what a play is given of it."""
+    top = folder / f"nccl_{release}-1+cuda9.0_x86_64"
+    for name in ("include", "lib"):
+        (top / name).mkdir(parents=True)
+    (top / "include/nccl.h").write_text("")
+    (folder / "nccl.c").write_text(f"int ncclGetVersion(int *v) {{ *v = {number}; return 0; }}\n")
+    library = top / f"lib/libnccl.so.{release}"
+    run("gcc", "-shared", "-fPIC", "-Wl,-soname,libnccl.so.2", "-o", library, folder / "nccl.c")
+    (top / "lib/libnccl.so.2").symlink_to(library.name)
+    archive = folder / f"{top.name}.txz"
+    run("tar", "--create", "--xz", "--file", archive, "--directory", folder, top.name)
+    sha256 = run("sha256sum", archive).stdout.split()[0]
+    return {"nccl_source": "archive", "nccl_archive": str(archive), "nccl_archive_sha256": sha256}
+
+
+def test_nccl_comes_out_of_nvidias_archive_until_another_source_is_named(bare, stand_in, tmp_path):
+    given = {"nccl_version": "2.4.2-1+cuda9.0", **nccl_archive(tmp_path, "2.4.2", 2402)}
+    assert "its sha256 is" in refused(stand_in, "nccl", **{**given, "nccl_archive_sha256": "0" * 64})
+    other = refused(stand_in, "nccl", **{**given, "nccl_version": "2.4.7-1+cuda9.0"})
+    assert "does not hold include/nccl.h and lib/libnccl.so.2.4.7" in other
+    play("nccl", node="NODE2", **given)
+    assert changes(play("nccl", node="NODE2", **given)) == {"NODE2": 0}
+    play("nccl", node="NODE2", **stand_in()["variables"])
+    assert ssh("NODE2", "ls /etc/ld.so.conf.d").stdout.count("nccl") == 0
+
+
 def test_nccl_goes_to_another_version_and_back_by_a_variable(bare, stand_in):
     variables = stand_in()["variables"]
     for version in ("2.7.8-1+cuda10.2", "2.7.3-1+cuda10.2"):

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.accept.contracts import (
-    ALL_NODES,
-    ALONE,
     CRITERIA,
     EQUALS,
     HALF,
@@ -19,7 +17,6 @@ from ansible.module_utils.scalebook.accept.contracts import (
 )
 from ansible.module_utils.scalebook.accept.document import criteria_of
 from ansible.module_utils.scalebook.accept.reasons import cause_sentence, connection_lines
-from ansible.module_utils.scalebook.accept.whole import group_name
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -34,7 +31,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
 )
 from ansible.module_utils.scalebook.pages.heat_map import heat_map
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report.acceptance_lines import drain
+from ansible.module_utils.scalebook.report.acceptance_lines import drain, part_name
 
 LIMITS = ("fast", "half", "end", "together", "later", "training")
 """What a verdict does not say: docs/reference/acceptance.md has the same."""
@@ -70,7 +67,7 @@ def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
         if acceptance[each]
     ]
     lines += [_.tell(cause_sentence(cause)) for cause in acceptance["faults"]]
-    lines += [_.about(_part(each, _), _.tell(each["reason"])) for each in acceptance["problems"]]
+    lines += [_.about(part_name(each, _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),
         Paragraph(_("acceptance.accepted" if acceptance["accepted"] else "acceptance.not-accepted")),
@@ -139,15 +136,6 @@ def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
     return [*titled(_("acceptance.evidence"), "", Table(columns, rows), *charts), *network]
 
 
-def _part(about: Mapping[str, Any], wording: Wording) -> str:
-    """Return the name of the part that a finding or problem is about."""
-    part = str(about["part"])
-    if part == ALL_NODES:
-        return wording("acceptance.all-nodes")
-    group = group_name(about["nodes"]) if len(about["nodes"]) > 1 else ""
-    return wording("acceptance.group-alone", nodes=group) if group and part == group + ALONE else part
-
-
 def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     """Return a row of the evidence; of launches the time of one is shown."""
     _, launch = wording, evidence["quantity"] == LAUNCH
@@ -155,7 +143,7 @@ def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     against = words.get(evidence["against"], evidence["against"])
     return {
         **evidence,
-        "part": _part(evidence, _),
+        "part": part_name(evidence, _),
         "quantity": _.name("acceptance.of", evidence["quantity"]),
         "rate": 1e6 / evidence["rate"] if launch else evidence["rate"],
         "unit": "µs" if launch else evidence["unit"],

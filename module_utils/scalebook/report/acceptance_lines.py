@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ansible.module_utils.scalebook.accept.contracts import (
     ALL_NODES,
+    ALONE,
     LINK,
     PAIR,
     WORST,
@@ -18,6 +20,7 @@ from ansible.module_utils.scalebook.accept.contracts import (
 from ansible.module_utils.scalebook.accept.document import is_of_group
 from ansible.module_utils.scalebook.accept.reasons import cause_sentence, compared, connection_lines, one_end
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
+from ansible.module_utils.scalebook.accept.whole import group_name
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages.terminal import padded
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
@@ -34,13 +37,13 @@ def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
         by_part.setdefault(row["part"], []).append(row)
     worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
     lines = [
-        _part(worst[part], part, _.join((_.tell(compared(row)) for row in rows), "parts"), _)
+        _part(worst[part], rows[0], _.join((_.tell(compared(row)) for row in rows), "parts"), _)
         for part, rows in by_part.items()
         if worst[part] != GOOD
         and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
         or not (rows[0]["quantity"] in (LINK, PAIR) or (is_of_group(rows[0]) and part != ALL_NODES))
     ]
-    lines += [_part(BAD, each["part"], _.tell(each["reason"]), _) for each in acceptance["problems"]]
+    lines += [_part(BAD, each, _.tell(each["reason"]), _) for each in acceptance["problems"]]
     for cause in acceptance["faults"]:
         line = _.tell(cause_sentence(cause))
         more = [_("acceptance.one-is-enough")] if one_end(cause) else []
@@ -58,8 +61,19 @@ def display(acceptance: Acceptance, wording: Wording = ENGLISH) -> list[str]:
     return [*lines, *(_of_burnin(acceptance["burnin"], _) if acceptance["burnin"] else ())]
 
 
-def _part(verdict: str, part: str, what: str, wording: Wording) -> str:
-    return padded(wording.name("acceptance", verdict), VERDICT) + wording.about(part, what)
+def _part(verdict: str, about: Mapping[str, Any], what: str, wording: Wording) -> str:
+    return padded(wording.name("acceptance", verdict), VERDICT) + wording.about(
+        part_name(about, wording), what
+    )
+
+
+def part_name(about: Mapping[str, Any], wording: Wording) -> str:
+    """Return the name of the part that a finding or problem is about."""
+    part = str(about["part"])
+    if part == ALL_NODES:
+        return wording("acceptance.all-nodes")
+    group = group_name(about["nodes"]) if len(about["nodes"]) > 1 else ""
+    return wording("acceptance.group-alone", nodes=group) if group and part == group + ALONE else part
 
 
 def drain(acceptance: Acceptance) -> list[str]:

@@ -48,11 +48,17 @@ def main() -> None:
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--data", required=True, help="directory to make the data set in")
+    parser.add_argument("--hdf5", default="", help="HDF5 files of samples; words are random without them")
+    parser.add_argument("--text", default="", help="what they were made of, for the log")
     args = parser.parse_args()
     world = flow.env.get_world_size()
     model = bert_sizes.MODELS[args.model]
-    sizes = {"seq": args.seq_length, "predictions": args.predictions, "vocabulary": model["vocabulary"]}
-    bert_data.write(args.data, bert_flags.parts(world), args.samples, args.seed, **sizes)
+    if args.hdf5:
+        samples = bert_data.of_texts(args.hdf5, args.samples, model["vocabulary"])
+    else:
+        sizes = (args.seq_length, args.predictions, model["vocabulary"])
+        samples = bert_data.invented(args.samples, args.seed, *sizes)
+    bert_data.write(args.data, bert_flags.parts(world), samples)
     sys.path.insert(0, args.trainer)
     sys.argv = ["run_pretraining.py", *bert_flags.flags(args, world, args.data)]
     trainer: Any = importlib.import_module("run_pretraining")
@@ -61,7 +67,8 @@ def main() -> None:
 
     def begin(graph: Any) -> None:
         dtype = oneflow_run.product_dtype(graph, args.device)
-        first.append(oneflow_run.begin(say, args, dtype, model=args.model, data="synthetic-random"))
+        about = {"model": args.model, "data": "texts" if args.hdf5 else "synthetic-random", "text": args.text}
+        first.append(oneflow_run.begin(say, args, dtype, **about))
         if first[0]:
             say(batch=args.batch, global_batch=args.batch * world, seq_length=args.seq_length)
 

@@ -15,6 +15,8 @@ from paddle import nn
 
 NORM_EPSILON = 1e-12
 DEVIATION = 0.02
+HIDDEN = -1e4  # what is added to the score of a token that only pads its sample, as the original BERT does
+NOTHING = -1  # the label of a place where a sample has no masked word
 
 
 def weight() -> Any:
@@ -47,19 +49,21 @@ class Layer(nn.Layer):
         self.output_norm = norm(hidden)
         self.dropout = nn.Dropout(dropout)
 
-    def attention(self, x: Any) -> Any:
-        """Return the context of every token."""
+    def attention(self, x: Any, padding: Any) -> Any:
+        """Return the context of every token; `padding` is added to the scores, None where there is none."""
         batch, seq, hidden = x.shape
         size = hidden // self.heads
         parts = self.qkv(x).reshape([batch, seq, 3, self.heads, size]).transpose([2, 0, 3, 1, 4])
         query, key, value = parts.unbind(0)
-        scores = functional.softmax(paddle.matmul(query, key, transpose_y=True) * size**-0.5)
-        context = paddle.matmul(self.dropout(scores), value)
+        scores = paddle.matmul(query, key, transpose_y=True) * size**-0.5
+        if padding is not None:
+            scores = scores + padding.astype(scores.dtype)
+        context = paddle.matmul(self.dropout(functional.softmax(scores)), value)
         return context.transpose([0, 2, 1, 3]).reshape([batch, seq, hidden])
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any, padding: Any) -> Any:
         """See the class."""
-        x = self.attention_norm(x + self.dropout(self.projection(self.attention(x))))
+        x = self.attention_norm(x + self.dropout(self.projection(self.attention(x, padding))))
         y = self.down(functional.gelu(self.up(x), approximate=True))
         return self.output_norm(x + self.dropout(y))
 
@@ -82,17 +86,27 @@ class Bert(nn.Layer):
         self.pooler = linear(hidden, hidden)
         self.classifier = linear(hidden, 2)
 
-    def forward(self, words: Any, segments: Any, positions: Any, labels: Any, following: Any) -> Any:
-        """`words` and `segments` are [batch, seq], `positions` and `labels` [batch, predictions]."""
+    def forward(
+        self, words: Any, segments: Any, positions: Any, labels: Any, following: Any, valid: Any = None
+    ) -> Any:
+        """`words` and `segments` are [batch, seq], `positions` and `labels` [batch, predictions].
+
+        `valid` is [batch, seq], 0 where a token pads its sample, or None. A label of NOTHING is not counted.
+        """
         batch, seq = words.shape
+        padding = (
+            None if valid is None else (1 - valid.astype("float32")).reshape([batch, 1, 1, seq]) * HIDDEN
+        )
         x = self.word(words) + self.position(paddle.arange(seq)) + self.segment(segments)
         x = self.dropout(self.norm(x))
         for layer in self.layers:
-            x = layer(x)
+            x = layer(x, padding)
         rows = (positions + (paddle.arange(batch) * seq).unsqueeze(1)).reshape([-1])
         masked = paddle.gather(x.reshape([batch * seq, -1]), rows)
         y = self.transform_norm(functional.gelu(self.transform(masked), approximate=True))
         logits = paddle.matmul(y, self.word.weight, transpose_y=True) + self.bias
         pooled = paddle.tanh(self.pooler(x[:, 0]))
-        of_words = functional.cross_entropy(logits.astype("float32"), labels.reshape([-1]))
+        of_words = functional.cross_entropy(
+            logits.astype("float32"), labels.reshape([-1]), ignore_index=NOTHING
+        )
         return of_words + functional.cross_entropy(self.classifier(pooled).astype("float32"), following)

@@ -4,13 +4,14 @@
 
 The lines for the reader begin with PADDLE_BERT. Rank 0 prints a `step=` line with the time at which the
 device finished the step. The first process of every node prints what the reader compares with the case.
-The data are one batch of random words per rank, made on the device before the first step.
+The data are samples of texts, or one batch of random words per rank, made before the first step.
 """
 
 import argparse
+import itertools
 import os
 import sys
-from typing import Any, List
+from typing import Any, Iterator, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -20,9 +21,10 @@ import trainer_kit  # noqa: E402
 trainer_kit.die_with_parent()
 
 import bert_sizes  # noqa: E402
+import numpy as np  # noqa: E402
 import paddle  # noqa: E402
 import paddle_run  # noqa: E402
-from model import Bert  # noqa: E402
+from model import NOTHING, Bert  # noqa: E402
 
 say = trainer_kit.Say("PADDLE_BERT")
 
@@ -37,10 +39,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--clip", type=float, default=1.0, help="largest norm of the gradients")
     parser.add_argument("--seed", type=int, default=2020)
+    parser.add_argument("--hdf5", default="", help="directory of HDF5 files; words are random without it")
+    parser.add_argument("--samples", type=int, default=32768, help="of these files at most")
+    parser.add_argument("--text", default="", help="what the files were made of, for the log")
     return parser.parse_args()
 
 
-def samples(args: argparse.Namespace, vocabulary: int) -> List[Any]:
+def invented(args: argparse.Namespace, vocabulary: int) -> List[Any]:
     """Return words, segments, positions and labels of masked words, and which second sentences follow."""
     words = paddle.randint(0, vocabulary, [args.batch, args.seq_length])
     second = (paddle.arange(args.seq_length) >= args.seq_length // 2).astype("int64")
@@ -48,6 +53,37 @@ def samples(args: argparse.Namespace, vocabulary: int) -> List[Any]:
     labels = paddle.randint(0, vocabulary, [args.batch, args.predictions])
     following = paddle.randint(0, 2, [args.batch])
     return [words, second.expand([args.batch, args.seq_length]), positions, labels, following]
+
+
+def of_texts(args: argparse.Namespace, vocabulary: int) -> List[Any]:
+    """Return the arrays of `invented`, and which tokens do not pad, of samples of texts."""
+    import nvidia_hdf5
+
+    arrays = nvidia_hdf5.first(args.hdf5, args.samples)
+    most = int(max(arrays["input_ids"].max(), arrays["masked_lm_ids"].max()))
+    if most >= vocabulary:
+        sys.exit("the texts have the token %d, model %s has those below %d" % (most, args.model, vocabulary))
+    filled = nvidia_hdf5.filled(arrays["masked_lm_positions"])
+    columns = [
+        arrays["input_ids"],
+        arrays["segment_ids"],
+        np.where(filled, arrays["masked_lm_positions"], 0),
+        np.where(filled, arrays["masked_lm_ids"], NOTHING),
+        arrays["next_sentence_labels"],
+        arrays["input_mask"],
+    ]
+    return [column.astype(np.int64) for column in columns]
+
+
+def turns(args: argparse.Namespace, arrays: List[Any], rank: int, world: int) -> Iterator[List[Any]]:
+    """Yield the batches of a rank.
+
+    All ranks use the permutation of the seed and take its batches in turn, as torch_batches.py does.
+    """
+    order = np.random.RandomState(args.seed).permutation(len(arrays[0]))
+    for turn in itertools.count(rank, world):
+        rows = order[np.arange(turn * args.batch, (turn + 1) * args.batch) % len(order)]
+        yield [paddle.to_tensor(array[rows]) for array in arrays]
 
 
 class Trainer:
@@ -70,8 +106,13 @@ class Trainer:
             grad_clip=paddle.nn.ClipGradByGlobalNorm(args.clip),
         )
         self.scaler = paddle.amp.GradScaler(enable=args.dtype == "fp16")
-        paddle.seed(args.seed + 1 + rank)  # ranks have different samples
-        self.batch = samples(args, self.size["vocabulary"])
+        paddle.seed(args.seed + 1 + rank)  # ranks have different samples and dropout
+        self.batches = self._batches(args, rank, world)
+
+    def _batches(self, args: argparse.Namespace, rank: int, world: int) -> Iterator[List[Any]]:
+        if args.hdf5:
+            return turns(args, of_texts(args, self.size["vocabulary"]), rank, world)
+        return itertools.repeat(invented(args, self.size["vocabulary"]))
 
     def parameters(self) -> int:
         """Return how many weights there are, without the rows that pad the vocabulary."""
@@ -81,7 +122,7 @@ class Trainer:
     def step(self) -> float:
         """Take one step and return its loss; reading the loss waits for the device."""
         with paddle_run.precision(self.dtype):
-            loss = self.runner(*self.batch)
+            loss = self.runner(*next(self.batches))
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -100,7 +141,8 @@ def main() -> None:
         parameters=trainer.parameters(),
         seq_length=args.seq_length,
         predictions=args.predictions,
-        data="synthetic-random",
+        data="texts" if args.hdf5 else "synthetic-random",
+        text=args.text,
     )
     group.take_steps(args.steps, trainer.step)
     group.finish(trainer.model.parameters(), args.steps)

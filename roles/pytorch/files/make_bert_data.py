@@ -156,13 +156,12 @@ def convert(request: Dict[str, Any]) -> Dict[str, np.ndarray]:
         if missing:
             file_arrays = files.read(path, missing)
             missing -= len(file_arrays["input_ids"])
-            # The first position of 0 ends the list of a sample.
-            ended = np.cumsum(file_arrays["masked_lm_positions"] == 0, axis=1) > 0
+            filled = files.filled(file_arrays["masked_lm_positions"])
             parts["words"].append(file_arrays["input_ids"])
             parts["segments"].append(file_arrays["segment_ids"])
             parts["lengths"].append(file_arrays["input_mask"].astype(np.int64).sum(axis=1))
-            parts["positions"].append(np.where(ended, 0, file_arrays["masked_lm_positions"]))
-            parts["labels"].append(np.where(ended, NOTHING, file_arrays["masked_lm_ids"]))
+            parts["positions"].append(np.where(filled, file_arrays["masked_lm_positions"], 0))
+            parts["labels"].append(np.where(filled, file_arrays["masked_lm_ids"], NOTHING))
             parts["following"].append(file_arrays["next_sentence_labels"])
     return {name: np.concatenate(arrays).astype(np.int32) for name, arrays in parts.items()}
 

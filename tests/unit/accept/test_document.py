@@ -52,7 +52,14 @@ def test_the_verdicts_on_the_terminal_have_the_language_that_was_asked_for(tmp_p
     assert limit == "排除不合格的节点：--limit 'all,!NODE3'"
     assert drained.startswith("scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy")
     assert result["refusal"] == "NODE3：不合格；修复这些节点，或将其排除"
-    assert faults([*verdicts, counts, result["refusal"]]) == []
+    # A verdict is a column of its own.
+    behind = [line.split(maxsplit=1)[1] for line in verdicts]
+    assert faults([*behind, counts, result["refusal"]]) == []
+
+
+def test_all_nodes_are_named_in_that_language_too(tmp_path):
+    _, result = Site(tmp_path, report_language="zh").judged()
+    assert [line for line in result["display"] if line.startswith("合格         所有节点：")]
 
 
 def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):

@@ -54,6 +54,15 @@ def test_tensorflow_of_today_has_code_for_all_of_them(answer, name):
     assert choose(answer, name, stack_name="modern")["stack_name"] == "modern"
 
 
+@pytest.mark.parametrize("name", ["tf1_resnet50", "horovod_tf1_bert"])
+def test_tensorflow_1_is_for_a_v100_and_not_for_an_a100(name):
+    assert choose(V100, name)["said"] == ""
+    with pytest.raises(
+        StackError, match=r"TensorFlow 1.15.5 for CUDA 10.0 .* 3.5 to 7.5, a GPU of NODE1 has 8.0"
+    ):
+        choose(A100, name)
+
+
 def test_torch_of_today_is_refused_on_a_v100():
     with pytest.raises(
         StackError, match=r"torch for CUDA 13.0 .* 7.5 to 12.1, a GPU of NODE1 has 7.0, and no other"

@@ -47,9 +47,9 @@ MISTAKES = [
     ("bench", {"corpus": "wiki"}, "corpus=wiki", "the path of a directory on the nodes"),
     (
         "bench",
-        {"workload": "torch_bert,paddle_bert", "corpus": "/wiki"},
+        {"workload": "torch_bert,horovod_bert", "corpus": "/wiki"},
         "corpus=/wiki",
-        "not read by paddle_bert: leave",
+        "not read by horovod_bert: leave",
     ),
     ("bench", {"workload": "torch_resnet50", "corpus": "/wiki"}, "not read by torch_resnet50", "tf2_bert"),
     ("bench", {"logs": "dir"}, "logs", "ansible-playbook import.yml"),

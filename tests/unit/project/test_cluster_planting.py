@@ -35,6 +35,12 @@ def test_a_second_node_that_is_condemned_beside_it_is_not_the_fault():
     assert not planting.named(SLOW_NODE, both)
 
 
+def test_of_the_nodes_on_a_core_that_is_taken_one_is_enough():
+    taken = planting.Planted("core taken", ("NODE1", "NODE3"))
+    assert planting.named(taken, verdict(("processor", ["NODE3"])))
+    assert not planting.named(taken, verdict(("processor", ["NODE3"]), bad=("NODE2",)))
+
+
 @pytest.mark.parametrize(
     ("fault", "named"),
     [

@@ -32,8 +32,8 @@ def test_every_requirement_has_one_row():
     assert sorted(number for ids, *_ in ROWS for number in numbers(ids)) == sorted(wanted)
 
 
-def test_a_status_is_one_of_the_four_that_the_page_explains():
-    assert len(STATUSES) == 4
+def test_a_status_is_one_of_the_three_that_the_page_explains():
+    assert len(STATUSES) == 3
     assert {status for _, status, *_ in ROWS} == set(STATUSES)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
+import h5py
+import numpy as np
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
@@ -190,13 +192,41 @@ def bert_data(monkeypatch):
 
 def test_ranks_of_a_node_make_the_same_data_set_in_one_directory(bert_data, tmp_path):
     """Rank 0's graph has the path, and ranks on other nodes open their file there."""
-    sizes = {"seq": 16, "predictions": 2, "vocabulary": 100}
     made = []
     for _ in range(2):
-        bert_data.write(str(tmp_path / "data"), 4, 8, 2020, **sizes)
+        bert_data.write(str(tmp_path / "data"), 4, bert_data.invented(8, 2020, 16, 2, 100))
         made.append({path.name: path.read_bytes() for path in (tmp_path / "data").iterdir()})
     assert made[0] == made[1]
     assert sorted(made[0]) == ["part-0", "part-1", "part-2", "part-3"]
+
+
+@pytest.fixture
+def hdf5(tmp_path, monkeypatch):
+    """Three samples in NVIDIA's layout, of which the second one has one masked word and is padded."""
+    samples = {
+        "input_ids": [[2, 9, 9, 3], [2, 9, 3, 0], [2, 8, 8, 3]],
+        "input_mask": [[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]],
+        "segment_ids": [[0, 0, 1, 1]] * 3,
+        "masked_lm_positions": [[1, 2], [1, 0], [1, 2]],
+        "masked_lm_ids": [[7, 6], [5, 0], [7, 6]],
+        "next_sentence_labels": [0, 1, 0],
+    }
+    with h5py.File(tmp_path / "training_000.hdf5", "w") as file:
+        for key, values in samples.items():
+            file[key] = np.array(values, np.int32)
+    monkeypatch.setitem(sys.modules, "nvidia_hdf5", load("workload", "nvidia_hdf5"))
+    return tmp_path
+
+
+def test_samples_of_texts_have_their_masked_words_and_padding(bert_data, hdf5):
+    first, second = bert_data.of_texts(str(hdf5), 2, 10)
+    assert (first["masked_lm_weights"], second["masked_lm_weights"]) == ([1.0, 1.0], [1.0, 0.0])
+    assert (second["input_mask"], second["next_sentence_labels"]) == ([1, 1, 1, 0], [1])
+
+
+def test_texts_of_a_larger_vocabulary_are_refused(bert_data, hdf5):
+    with pytest.raises(SystemExit, match="the texts have the token 9, this model has those below 9"):
+        list(bert_data.of_texts(str(hdf5), 2, 9))
 
 
 # The copy for OneFlow 0.9

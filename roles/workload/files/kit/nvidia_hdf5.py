@@ -103,6 +103,21 @@ def read(path: str, most: int) -> Dict[str, Any]:
         return {key: np.asarray(file[key][:most]) for key in forms(0, 0)}
 
 
+def first(directory: str, most: int) -> Dict[str, Any]:
+    """Return the first samples of a directory's checked files, at most `most`, as arrays by their keys."""
+    arrays: List[Dict[str, Any]] = []
+    for path in files(directory):
+        if most > 0:
+            arrays.append(read(path, most))
+            most -= len(arrays[-1]["input_ids"])
+    return {key: np.concatenate([each[key] for each in arrays]) for key in forms(0, 0)}
+
+
+def filled(positions: Any) -> Any:
+    """Return which places of masked positions [samples, predictions] are filled: those before a 0."""
+    return np.cumsum(positions == 0, axis=1) == 0
+
+
 def parts(path: str, size: int) -> Iterator[Dict[str, Any]]:
     """Yield all samples of a checked file, `size` at a time, as NumPy arrays by their keys."""
     with h5py.File(path, "r") as file:
