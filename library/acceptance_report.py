@@ -130,6 +130,10 @@ steps:
     form that C(measure_parts.py) takes.
   returned: always
   type: dict
+measures:
+  description: What is measured next, as a line for the terminal; empty where each part has a verdict.
+  returned: always
+  type: str
 display:
   description: The verdict on each part, as lines for the terminal.
   returned: always

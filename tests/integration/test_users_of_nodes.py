@@ -129,7 +129,7 @@ def interrupted(provisioned, tmp_path_factory):
 
 
 def test_an_interruption_leaves_no_process_and_no_lock(interrupted):
-    assert interrupted.endswith("Stopped. The same command resumes.\n")
+    assert interrupted.endswith("bench.yml, provision.yml and a burn-in go on where they were.\n")
     assert NODES.ssh("NODE1", "pgrep -u you; cat /run/lock/scalebook.lock", ok=False).stdout == ""
     assert NODES.ssh("NODE2", "pgrep -u you; cat /run/lock/scalebook.lock", ok=False).stdout == ""
 

@@ -111,6 +111,7 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {
         "changed": changed,
         "steps": steps,
+        "measures": lines.measures(acceptance, wording) if steps else "",
         "display": lines.display(acceptance, wording),
         "refusal": lines.refusal(refusals, wording),
         "left": burnin.left(state) if state else 0.0,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from ansible.module_utils.scalebook.accept.contracts import (
 )
 from ansible.module_utils.scalebook.accept.document import is_of_group
 from ansible.module_utils.scalebook.accept.reasons import cause_sentence, compared, connection_lines, one_end
-from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
+from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN
 from ansible.module_utils.scalebook.accept.whole import group_name
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages.terminal import padded
@@ -92,6 +93,24 @@ def _drain(node: str, reason: str) -> str:
 def refusal(why: Iterable[Message], wording: Wording = ENGLISH) -> str:
     """Return why a cluster is not accepted, "" for one that is."""
     return wording.join(map(wording.tell, why), "after")
+
+
+def measures(acceptance: Acceptance, wording: Wording = ENGLISH) -> str:
+    """Return a line on what is measured next: everything at first, later what has no verdict."""
+    _ = wording
+    verdicts: dict[str, set[str]] = {}
+    for row in acceptance["findings"]:
+        verdicts.setdefault(row["part"], set()).add(row["verdict"])
+    if not verdicts:
+        return _("acceptance.measures-all", nodes=_.count(len(acceptance["nodes"]), "node"))
+    waiting = Counter(row["quantity"] for row in acceptance["findings"] if row["verdict"] == OPEN)
+    quantities = [f"{name} ({_.count(number, 'part')})" for name, number in waiting.items()]
+    return _(
+        "acceptance.measures-again",
+        decided=sum(OPEN not in each for each in verdicts.values()),
+        parts=_.count(len(verdicts), "part"),
+        quantities=_.join(quantities, "comma") or _("acceptance.all-nodes"),
+    )
 
 
 def progress(burnin: BurnIn, wording: Wording = ENGLISH) -> str:

@@ -4,7 +4,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -23,6 +22,21 @@ from sentences import sentences_in
 @pytest.fixture
 def site(tmp_path):
     return Site(tmp_path)
+
+
+def printed_by(machine):
+    """Return the lines that a machine with GPUs printed."""
+    return (ROOT / "tests/data/acceptance" / f"{machine}.jsonl").read_text().splitlines()
+
+
+def judge_printed(folder, machine):
+    """Return acceptance.json and the last result of what a machine with GPUs printed."""
+    site = Site(folder, NODES[:1])
+    site.report(again=False)
+    for line in printed_by(machine):
+        stdout = json.dumps({"at": 0, **json.loads(line)})
+        result = site.report(outputs={"NODE1": {"stdout": stdout}}, steps={"NODE1": [{"at": 0}]})
+    return json.loads((folder / "acceptance.json").read_text()), result
 
 
 def test_a_healthy_cluster_is_accepted_after_one_measurement_of_each_part(site):
@@ -275,23 +289,41 @@ def test_two_nodes_are_not_measured_together_as_their_link_is_all(tmp_path):
 
 
 def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_rest(tmp_path):
-    recorded = Path(__file__).parents[2] / "data/acceptance/h200x2.jsonl"
-    site = Site(tmp_path, NODES[:1])
-    site.report(again=False)
-    for line in recorded.read_text().splitlines():
-        stdout = json.dumps({"at": 0, **json.loads(line)})
-        result = site.report(outputs={"NODE1": {"stdout": stdout}}, steps={"NODE1": [{"at": 0}]})
-    made = json.loads((tmp_path / "acceptance.json").read_text())
+    made, result = judge_printed(tmp_path, "h200x2")
     good = {row["quantity"] for row in made["findings"] if row["verdict"] == "good"}
     assert (made["accepted"], good) == (True, {"copy", "to_device", "from_device", "best_fp8"})
     assert {row["verdict"] for row in made["findings"]} == {"good", "no reference"}
     assert result["steps"] == {}
 
 
+def test_four_real_h200_are_good_but_for_the_launches_of_their_host_which_scatter(tmp_path):
+    made, _ = judge_printed(tmp_path, "h200x4")
+    verdicts = {}
+    for row in made["findings"]:
+        verdicts.setdefault(row["verdict"], set()).add(row["quantity"])
+    assert verdicts["open"] == {"launch"}
+    assert verdicts.keys() == {"good", "open", "no reference"}
+    assert verdicts["no reference"] == {
+        "pair", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv", "processor", "memory",
+    }  # fmt: skip
+
+
+def test_what_is_measured_next_is_named_with_how_many_parts_wait_for_it(tmp_path):
+    site = Site(tmp_path, NODES[:1])
+    assert site.report(again=False)["measures"] == (
+        "Measuring 1 node and what connects their devices; later again what has no verdict then."
+    )
+    _, result = judge_printed(tmp_path, "h200x4")
+    assert result["measures"] == "16 of 18 parts have a verdict; measuring again: launch (2 parts)"
+
+
+def test_nothing_is_measured_next_where_each_part_has_a_verdict(site):
+    assert site.judged()[1]["measures"] == ""
+
+
 def test_the_traces_of_gpus_of_two_machines_are_equal_to_the_bit():
     """The last line is of another machine, a day later."""
-    recorded = Path(__file__).parents[2] / "data/acceptance/h200x2.jsonl"
-    traces = [json.loads(line)["traces"] for line in recorded.read_text().splitlines()]
+    traces = [json.loads(line)["traces"] for line in printed_by("h200x2")]
     assert len(traces) == 3
     assert len({trace for of_machine in traces for trace in of_machine.values()}) == 1
 

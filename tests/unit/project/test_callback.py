@@ -137,8 +137,13 @@ def test_the_line_of_a_phase_has_the_language_that_was_asked_for():
 
 
 def test_the_last_words_and_fixes_are_known_in_every_language():
-    assert scalebook.wording()("console.stopped") == "Stopped. The same command resumes."
-    assert scalebook.wording("zh")("console.stopped") == "已停止。再次执行同一条命令即可继续。"
+    assert scalebook.wording()("console.stopped").startswith(
+        "Stopped. Start the same command again; bench.yml"
+    )
+    assert (
+        scalebook.wording("zh")("console.stopped")
+        == "已停止。再次执行同一条命令即可；bench.yml、provision.yml 和老化测试从中断处继续。"
+    )
     for sign in scalebook.FIXES:
         fix = scalebook.with_fix(sign, "zh").partition("。解决办法：")[2]
         assert fix and faults([fix]) == []
