@@ -24,6 +24,8 @@ GOOD, BAD, UNCLEAR, OPEN, NO_REFERENCE = "good", "bad", "unclear", "open", "no r
 
 FEWEST_EQUALS = 3
 """Two parts that differ do not say which of them is wrong."""
+APART = 0.8
+"""Rate of the slower half, relative to the faster one, below which the faster half alone is the reference."""
 FEWEST_VALUES = 8
 """Measurements of all parts together from which their scatter is known well enough."""
 GRAVE = (0.5,)
@@ -75,7 +77,8 @@ def against_equals(
 ) -> dict[str, Finding]:
     """Return the finding on each part, from its rates in the order in which they were measured.
 
-    The reference is the median of all parts, so fewer than half of them may be bad.  `tests` is the number
+    The reference is the median of all parts; or of the faster half where the halves are far APART, as nothing
+    makes a part faster than its equals.  So no more than half of the parts may be bad.  `tests` is the number
     of verdicts on the whole fleet, over which its false alarms are shared.
     """
     checked(rates)
@@ -106,10 +109,19 @@ def against_equals(
 
 
 def _equals(rates: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], float, float | None]:
-    """Return the median rate of each part, that of all, and the scatter."""
+    """Return the median rate of each part, that of the reference, and the scatter."""
     middles = {part: median(values) for part, values in rates.items()}
-    reference = median(middles.values())
-    return middles, reference, scatter(rates, reference)
+    equals = _reference_parts(middles)
+    reference = median(middles[part] for part in equals)
+    return middles, reference, scatter({part: rates[part] for part in equals}, reference)
+
+
+def _reference_parts(middles: Mapping[str, float]) -> list[str]:
+    """Return the parts that the reference is of: the faster half where halves are far apart, else all."""
+    ordered = sorted(middles, key=lambda part: middles[part])
+    half, rest = divmod(len(ordered), 2)
+    apart = not rest and middles[ordered[half - 1]] < APART * middles[ordered[half]]
+    return ordered[half:] if apart else ordered
 
 
 def at_one_time(rates: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:

@@ -1477,7 +1477,7 @@ MESSAGES = {
     "acceptance.simulated": "On 20,000 simulated fleets of 4 to 125 parts, healthy parts were condemned in 0.02 %, and 98.1 % of the parts that were 5 % slow were found (tests/bench/acceptance).",
     "acceptance.limits": "What this verdict does not say",
     "acceptance.not-fast": "That a cluster is fast: where all parts are slow alike, only a published value or a criterion shows it.",
-    "acceptance.not-half": "Which half is right where half of the equal parts are slow.",
+    "acceptance.not-half": "Which parts are right where more than half of the equal parts are slow, or where the slower half is at 80 % of the faster one or above.",
     "acceptance.not-end": "Which end of a slow link is at fault.",
     "acceptance.not-together": "What makes both halves of the nodes slow alike when groups of them measure: only a rate of the criteria shows it.",
     "acceptance.not-later": "That a part stays good: what takes heat or hours to fail is not seen.",

@@ -1358,7 +1358,7 @@ MESSAGES = {
     "acceptance.simulated": "在 20,000 个 4 至 125 个部件的模拟集群上，误判合格部件的占 0.02%，慢 5% 的部件检出 98.1%（tests/bench/acceptance）。",
     "acceptance.limits": "该结论不能说明的",
     "acceptance.not-fast": "集群是否够快：如果所有部件同样慢，只有公开的参考值或判据能显示出来。",
-    "acceptance.not-half": "如果一半同类部件偏慢，哪一半是正常的。",
+    "acceptance.not-half": "同类部件中一半以上慢时，或慢的一半达到另一半的 80% 及以上时，哪些部件正常。",
     "acceptance.not-end": "慢链路的哪一端有故障。",
     "acceptance.not-together": "节点组测量时使两半节点同样变慢的原因：只有判据中的速率才能发现。",
     "acceptance.not-later": "部件以后是否仍合格：需要升温或数小时才出现的故障看不到。",

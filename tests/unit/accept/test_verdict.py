@@ -69,6 +69,19 @@ def test_a_time_at_which_all_parts_are_slow_is_no_fault_of_one_and_hides_none():
     assert verdicts({**rates, "NODE5": [time * 0.9 for time in times]}) == ["good"] * 4 + ["bad"]
 
 
+def test_a_slow_half_is_bad_where_it_is_far_slower_than_the_other_half():
+    """As two of four nodes on a core that another process takes."""
+    slow = {f"NODE{index}": [55.0, 54.0, 56.0, 55.5] for index in (1, 2)}
+    fast = {f"NODE{index}": [100.0, 101.0, 99.0, 100.5] for index in (3, 4)}
+    assert verdicts({**slow, **fast}) == ["bad"] * 2 + ["good"] * 2
+
+
+def test_halves_that_differ_by_less_are_compared_with_the_median_of_all():
+    slow = {f"NODE{index}": [97.0, 97.1, 96.9, 97.0] for index in (1, 2)}
+    fast = {f"NODE{index}": [100.0, 100.1, 99.9, 100.0] for index in (3, 4)}
+    assert verdicts({**slow, **fast}) == ["good"] * 4
+
+
 def test_two_parts_do_not_say_which_of_them_is_slow():
     assert verdicts({"NODE1": [100.0] * 9, "NODE2": [50.0] * 9}) == ["no reference"] * 2
 
