@@ -1536,6 +1536,7 @@ MESSAGES = {
     "acceptance.one-is-enough": "To take out one of them is enough.",
     "acceptance.measures-all": "Measuring {nodes} and what connects their devices; later again what has no verdict then.",
     "acceptance.measures-again": "{decided} of {parts} have a verdict; measuring again: {quantities}",
+    "acceptance.waiting": "{quantity} ({parts})",
     "acceptance.none-measured": "none was measured",
     "acceptance.count": "{count} {verdict}",
     "acceptance.counts": "{nodes} nodes; parts: {parts}",

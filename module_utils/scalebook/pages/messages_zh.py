@@ -1417,6 +1417,7 @@ MESSAGES = {
     "acceptance.one-is-enough": "排除其中之一即可。",
     "acceptance.measures-all": "正在测量{nodes}及其设备间的连接；之后再次测量尚无结论的部分。",
     "acceptance.measures-again": "{parts}中 {decided} 个已有结论；正在再次测量：{quantities}",
+    "acceptance.waiting": "{quantity}（{parts}）",
     "acceptance.none-measured": "均未测得",
     "acceptance.count": "{verdict} {count} 个",
     "acceptance.counts": "{nodes} 个节点；部件：{parts}",

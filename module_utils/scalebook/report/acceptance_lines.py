@@ -104,7 +104,10 @@ def measures(acceptance: Acceptance, wording: Wording = ENGLISH) -> str:
     if not verdicts:
         return _("acceptance.measures-all", nodes=_.count(len(acceptance["nodes"]), "node"))
     waiting = Counter(row["quantity"] for row in acceptance["findings"] if row["verdict"] == OPEN)
-    quantities = [f"{name} ({_.count(number, 'part')})" for name, number in waiting.items()]
+    quantities = [
+        _("acceptance.waiting", quantity=name, parts=_.count(number, "part"))
+        for name, number in waiting.items()
+    ]
     return _(
         "acceptance.measures-again",
         decided=sum(OPEN not in each for each in verdicts.values()),

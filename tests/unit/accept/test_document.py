@@ -29,9 +29,9 @@ def printed_by(machine):
     return (ROOT / "tests/data/acceptance" / f"{machine}.jsonl").read_text().splitlines()
 
 
-def judge_printed(folder, machine):
+def judge_printed(folder, machine, **options):
     """Return acceptance.json and the last result of what a machine with GPUs printed."""
-    site = Site(folder, NODES[:1])
+    site = Site(folder, NODES[:1], **options)
     site.report(again=False)
     for line in printed_by(machine):
         stdout = json.dumps({"at": 0, **json.loads(line)})
@@ -315,6 +315,12 @@ def test_what_is_measured_next_is_named_with_how_many_parts_wait_for_it(tmp_path
     )
     _, result = judge_printed(tmp_path, "h200x4")
     assert result["measures"] == "16 of 18 parts have a verdict; measuring again: launch (2 parts)"
+
+
+def test_what_is_measured_next_has_the_language_that_was_asked_for(tmp_path):
+    _, result = judge_printed(tmp_path, "h200x4", report_language="zh")
+    assert result["measures"] == "18 个部件中 16 个已有结论；正在再次测量：launch（2 个部件）"
+    assert faults([result["measures"]]) == []
 
 
 def test_nothing_is_measured_next_where_each_part_has_a_verdict(site):
