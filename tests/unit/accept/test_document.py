@@ -111,6 +111,15 @@ def test_a_node_with_a_slow_network_is_named_once(site):
     assert made["bad"] == ["NODE7"]
 
 
+def test_of_four_nodes_a_slow_network_is_named_too_though_half_of_all_links_are_slow(tmp_path):
+    site = Site(tmp_path, NODES[:4])
+    for node in NODES[:3]:
+        site.rates["NODE4", node] = site.rates[node, "NODE4"] = 0.5
+    made, _ = site.judged()
+    assert made["faults"] == [{"kind": "node", "nodes": ["NODE4"]}]
+    assert made["bad"] == ["NODE4"]
+
+
 def test_a_part_that_trains_other_numbers_is_bad(site):
     site.traces["NODE6"] = "aa cc"
     made, result = site.judged()
