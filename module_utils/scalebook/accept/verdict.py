@@ -78,8 +78,9 @@ def against_equals(
     """Return the finding on each part, from its rates in the order in which they were measured.
 
     The reference is the median of all parts; or of the faster half where the halves are far APART, as nothing
-    makes a part faster than its equals.  So no more than half of the parts may be bad.  `tests` is the number
-    of verdicts on the whole fleet, over which its false alarms are shared.
+    makes a part faster than its equals.  So at most half of the parts may be bad, and fewer where they are
+    not far slower.  `tests` is the number of verdicts on the whole fleet, over which its false alarms are
+    shared.
     """
     checked(rates)
     if len(rates) < FEWEST_EQUALS:

@@ -1534,7 +1534,7 @@ MESSAGES = {
     "acceptance.together-failed": "{part}: {reason}; each node and each link was measured before, so look at what all share: switches, ports that a firewall closes, limits of open files",
     "acceptance.groups-open": "all nodes: it is not known yet which groups of them are slow, after {measurements} rounds; allow more with a higher -e measurements=",
     "acceptance.one-is-enough": "To take out one of them is enough.",
-    "acceptance.measures-all": "Measuring {nodes} and what connects their devices; later again what has no verdict then.",
+    "acceptance.measures-all": "Measuring {nodes}, each device and each link; what has no verdict then is measured again.",
     "acceptance.measures-again": "{decided} of {parts} have a verdict; measuring again: {quantities}",
     "acceptance.waiting": "{quantity} ({parts})",
     "acceptance.none-measured": "none was measured",

@@ -1415,7 +1415,7 @@ MESSAGES = {
     "acceptance.together-failed": "{part}：{reason}；各节点和各链路此前均已测过，请检查共用的部分：交换机、防火墙关闭的端口、打开文件数的上限",
     "acceptance.groups-open": "所有节点：经过 {measurements} 轮仍不知道其中哪些节点组慢；请用更大的 -e measurements= 允许更多轮次",
     "acceptance.one-is-enough": "排除其中之一即可。",
-    "acceptance.measures-all": "正在测量{nodes}及其设备间的连接；之后再次测量尚无结论的部分。",
+    "acceptance.measures-all": "正在测量{nodes}的各个设备和各条链路；之后再次测量尚无结论的部分。",
     "acceptance.measures-again": "{parts}中 {decided} 个已有结论；正在再次测量：{quantities}",
     "acceptance.waiting": "{quantity}（{parts}）",
     "acceptance.none-measured": "均未测得",

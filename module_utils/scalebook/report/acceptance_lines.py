@@ -98,20 +98,18 @@ def refusal(why: Iterable[Message], wording: Wording = ENGLISH) -> str:
 def measures(acceptance: Acceptance, wording: Wording = ENGLISH) -> str:
     """Return a line on what is measured next: everything at first, later what has no verdict."""
     _ = wording
-    verdicts: dict[str, set[str]] = {}
-    for row in acceptance["findings"]:
-        verdicts.setdefault(row["part"], set()).add(row["verdict"])
-    if not verdicts:
+    parts = {row["part"] for row in acceptance["findings"]}
+    if not parts:
         return _("acceptance.measures-all", nodes=_.count(len(acceptance["nodes"]), "node"))
-    waiting = Counter(row["quantity"] for row in acceptance["findings"] if row["verdict"] == OPEN)
+    waiting = [row for row in acceptance["findings"] if row["verdict"] == OPEN]
     quantities = [
         _("acceptance.waiting", quantity=name, parts=_.count(number, "part"))
-        for name, number in waiting.items()
+        for name, number in Counter(row["quantity"] for row in waiting).items()
     ]
     return _(
         "acceptance.measures-again",
-        decided=sum(OPEN not in each for each in verdicts.values()),
-        parts=_.count(len(verdicts), "part"),
+        decided=len(parts - {row["part"] for row in waiting}),
+        parts=_.count(len(parts), "part"),
         quantities=_.join(quantities, "comma") or _("acceptance.all-nodes"),
     )
 

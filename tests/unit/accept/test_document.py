@@ -320,7 +320,7 @@ def test_four_real_h200_are_good_but_for_the_launches_of_their_host_which_scatte
 def test_what_is_measured_next_is_named_with_how_many_parts_wait_for_it(tmp_path):
     site = Site(tmp_path, NODES[:1])
     assert site.report(again=False)["measures"] == (
-        "Measuring 1 node and what connects their devices; later again what has no verdict then."
+        "Measuring 1 node, each device and each link; what has no verdict then is measured again."
     )
     _, result = judge_printed(tmp_path, "h200x4")
     assert result["measures"] == "16 of 18 parts have a verdict; measuring again: launch (2 parts)"
