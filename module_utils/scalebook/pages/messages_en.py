@@ -1400,6 +1400,7 @@ MESSAGES = {
     "index.compared": "Each case is compared with the campaign before it on the same hardware, as a report is with its baseline.",
     "index.regression": "regression",
     "index.drawn": "campaigns: {count}, with a regression: {slower}",
+    "index.once": "Measured once",
     "index.latest": "latest",
     "index.gain": "to the one before",
     "index.latest-campaign": "latest campaign",

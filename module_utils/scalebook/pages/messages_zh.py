@@ -1281,6 +1281,7 @@ MESSAGES = {
     "index.compared": "每个用例与同一硬件上的前一次评测比较，方法与报告的基线比较相同。",
     "index.regression": "退化",
     "index.drawn": "评测 {count} 次，其中退化 {slower} 次",
+    "index.once": "只评测过一次",
     "index.latest": "最近一次",
     "index.gain": "较前一次",
     "index.latest-campaign": "最近一次评测",

@@ -282,8 +282,15 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
     blocks += [Heading(2, _("index.cases"), "cases"), Paragraph(_("index.line"), "soft")]
     for model in sorted(models, key=lambda each: models[each]):
         own = [each for each in series if each["model"] == model]
-        table = Table(_case_columns(own, _), _lines(own, _), _named(model, _), filters=FILTERS)
-        blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), [table]))
+        # Apart, as the table of those with one measurement has no history.
+        again = [each for each in own if each["points"][1:]]
+        once = [each for each in own if not each["points"][1:]]
+        tables = [
+            Table(_case_columns(cases, _), _lines(cases, _), _named(model, _), caption, filters=FILTERS)
+            for cases, caption in ((again, ""), (once, _("index.once")))
+            if cases
+        ]
+        blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), tables))
     return blocks
 
 

@@ -144,6 +144,13 @@ def test_the_page_links_every_report_and_marks_the_regression(slower):
     assert html.count('<circle class="mark"') == 2  # among the regressions and among all cases
 
 
+def test_a_case_that_was_measured_once_stands_apart_without_a_history(slower):
+    report(slower, "once", 50.0, 4, workload="torch_bert")
+    again, once = re.findall(r"<table>.*?</table>", page(slower), re.DOTALL)[-2:]
+    assert "sparkline" in again and "tf2_bert" in again and "torch_bert" not in again
+    assert "Measured once" in once and "torch_bert" in once and "<td>–</td>" not in once
+
+
 def test_the_policy_allows_this_script_only(slower):
     html = page(slower)
     [script] = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
