@@ -30,7 +30,7 @@ from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import ARCHIVE, packed_campaigns
 from ansible.module_utils.scalebook.workloads import load_workloads
 
-from generated import best, times
+from generated import best, pooled, times
 from generated.text import ROOT, table
 
 FOLDER = ROOT / "docs/results"
@@ -124,7 +124,7 @@ def files() -> dict[str, str]:
     """Return numbers.csv and README.md of each folder, and what other documents have of the campaigns."""
     new_files = {PICTURE: report(PICTURED)["throughput.svg"].decode()}
     every: list[tuple[str, Results]] = []
-    measured: list[Campaign] = []
+    measured: list[tuple[str, Campaign]] = []
     for folder in sorted(archive.parent for archive in FOLDER.glob(f"*/{ARCHIVE}")):
         tops = in_folder(folder)
         read_campaigns = [read(top) for top in tops]
@@ -138,8 +138,9 @@ def files() -> dict[str, str]:
             [by_hand, "", MARK, "", *tables(tops, [results for _, results in read_campaigns])]
         )
         every += [(f"{folder.name}/{results['campaign']}", results) for _, results in read_campaigns]
-        measured += [campaign for campaign, _ in read_campaigns]
-    return new_files | best.files(every, _tables()[0]) | times.files(measured)
+        measured += [(f"{folder.name}/{campaign.name}", campaign) for campaign, _ in read_campaigns]
+    pages = best.files(every, _tables()[0]) | pooled.files(measured)
+    return new_files | pages | times.files(campaign for _, campaign in measured)
 
 
 def tables(tops: Sequence[Path], documents: Sequence[Results]) -> Iterator[str]:
