@@ -285,9 +285,13 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
         # Apart, as the table of those with one measurement has no history.
         again = [each for each in own if each["points"][1:]]
         once = [each for each in own if not each["points"][1:]]
+        parts = (
+            (again, _named(model, _), ""),
+            (once, _.about(_named(model, _), _("index.once")), _("index.once")),
+        )
         tables = [
-            Table(_case_columns(cases, _), _lines(cases, _), _named(model, _), caption, filters=FILTERS)
-            for cases, caption in ((again, ""), (once, _("index.once")))
+            Table(_case_columns(cases, _), _lines(cases, _), label, caption, filters=FILTERS)
+            for cases, label, caption in parts
             if cases
         ]
         blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), tables))
