@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,10 +16,9 @@ from ansible.module_utils.scalebook.judge.headings import named, words_of
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.workload import Workload, Workloads
 
-from generated.text import ROOT, table
+from generated.text import ROOT, table, with_table
 
 PAGE = "docs/performance.md"
-MARKS = re.compile(r"(<!-- best: made by scripts/pages -->\n).*?(\n<!-- end of best -->)", re.DOTALL)
 HARMLESS = {code for code, level in LEVELS.items() if level == "note"} | {"machine-changed"}
 """The flags that a sound row may have."""
 UNKNOWN_GPU = "GPU, not recorded"
@@ -148,4 +146,4 @@ def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dic
             for best in chosen(sound(campaigns), workloads)
         ),
     )
-    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / PAGE).read_text())}
+    return with_table(PAGE, "best", new_table)

@@ -4,21 +4,22 @@
 
 from __future__ import annotations
 
-import re
 import statistics
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import Case
+from ansible.module_utils.scalebook.grouping import grouped, unique
 from ansible.module_utils.scalebook.judge.campaign import Campaign
+from ansible.module_utils.scalebook.workload import Workload, Workloads
 
-from generated.text import ROOT, table
+from generated.text import table, with_table
 
 PAGE = "docs/experiments/torchtitan_llama.md"
-MARKS = re.compile(r"(<!-- pooled: made by scripts/pages -->\n).*?(\n<!-- end of pooled -->)", re.DOTALL)
+WORKLOAD, GPU = "torchtitan_llama", "NVIDIA H200"
 ENOUGH = 5
 """Runs from which on the range of a case is useful: docs/explanation/repeats.md."""
-GPU = "NVIDIA H200"
 DTYPES = ("bf16", "fp8")
 HEAD = (
     *("model", "tokens", "compiled", "GPUs"),
@@ -27,14 +28,23 @@ HEAD = (
 )
 
 
-def key(case: Case) -> tuple[Any, ...]:
-    """Return what two campaigns must have in common; the window may differ.
+class Measured(NamedTuple):
+    """A run that counts: its case, the campaign as folder/name, and tokens per second of each GPU."""
 
-    A setting that is empty is as one that an earlier version did not have.
-    """
-    settings = sorted(item for item in case["settings"].items() if item[1] != "")
-    where = case["nodes"], case["gpus"]
-    return *where, case["model"], case["xla"], case["bsz"], case["accumulation"], *settings
+    case: Case
+    campaign: str
+    rate: float
+
+
+def runs(campaigns: Iterable[tuple[str, Campaign]]) -> Iterator[Measured]:
+    """Yield the runs of WORKLOAD on GPU in one of DTYPES."""
+    for name, campaign in campaigns:
+        gpus = {gpu["name"] for entry in campaign.hardware for gpu in entry.get("gpus") or ()}
+        for run in campaign.runs:
+            case = campaign.cases[run["case"]]
+            if (case["workload"], gpus) == (WORKLOAD, {GPU}) and case["dtype"] in DTYPES and run["rate"]:
+                tokens = run["rate"] * case["settings"]["seq_length"]
+                yield Measured(case, name, tokens / (case["nodes"] * case["gpus"]))
 
 
 def order(case: Case) -> tuple[Any, ...]:
@@ -42,36 +52,34 @@ def order(case: Case) -> tuple[Any, ...]:
     return case["model"], case["settings"]["seq_length"], case["xla"], case["nodes"] * case["gpus"]
 
 
-def cells(rates: list[float]) -> tuple[str, str, str]:
-    """Return the median, number and spread of the rates of a case."""
-    median = statistics.median(rates)
-    return f"{median:,.0f}", str(len(rates)), f"{100 * (max(rates) - min(rates)) / median:.1f} %"
+def cells(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield the cells of HEAD for all runs of a case in each of DTYPES."""
+    model, tokens, compiled, gpus = order(measured[0].case)
+    yield from (model, f"{tokens:,}", "yes" if compiled else "no", str(gpus))
+    for dtype in DTYPES:
+        rates = [each.rate for each in measured if each.case["dtype"] == dtype]
+        yield from (
+            f"{statistics.median(rates):,.0f}",
+            str(len(rates)),
+            f"{100 * (stats.spread(rates) or 0):.1f} %",
+        )
+    names = unique(each.campaign.split("/") for each in measured)
+    yield " ".join(f"[{folder}](../results/{folder}/README.md#{name.lower()})" for folder, name in names)
 
 
-def lines(campaigns: Iterable[tuple[str, Campaign]]) -> Iterator[tuple[str, ...]]:
-    """Yield a line per case of which each precision has ENOUGH runs."""
-    kinds: dict[tuple[Any, ...], tuple[Case, dict[str, list[float]], dict[str, None]]] = {}
-    for name, campaign in campaigns:
-        gpus = {gpu["name"] for entry in campaign.hardware for gpu in entry.get("gpus") or ()}
-        for run in campaign.runs:
-            case = campaign.cases[run["case"]]
-            is_meant = case["workload"] == "torchtitan_llama" and case["dtype"] in DTYPES and gpus == {GPU}
-            if not is_meant or run["status"] != "ok" or not run["rate"]:
-                continue
-            _, rates, links = kinds.setdefault(key(case), (case, {dtype: [] for dtype in DTYPES}, {}))
-            tokens = run["rate"] * case["settings"]["seq_length"] / (case["nodes"] * case["gpus"])
-            rates[case["dtype"]].append(tokens)
-            folder, campaign_name = name.split("/")
-            links[f"[{folder}](../results/{folder}/README.md#{campaign_name.lower()})"] = None
-    for case, rates, links in sorted(kinds.values(), key=lambda kind: order(kind[0])):
-        if min(map(len, rates.values())) >= ENOUGH:
-            compiled, devices = "yes" if case["xla"] else "no", str(case["nodes"] * case["gpus"])
-            measured = [cell for dtype in DTYPES for cell in cells(rates[dtype])]
-            length = f"{case['settings']['seq_length']:,}"
-            yield case["model"], length, compiled, devices, *measured, " ".join(links)
-
-
-def files(campaigns: Iterable[tuple[str, Campaign]]) -> dict[str, str]:
+def files(campaigns: Iterable[tuple[str, Campaign]], workloads: Workloads) -> dict[str, str]:
     """Return the page with its table as the archives are; `campaigns` are those of docs/results by name."""
-    new_table = table(HEAD, lines(campaigns))
-    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / PAGE).read_text())}
+    workload: Workload = workloads[WORKLOAD]
+
+    def same(each: Measured) -> tuple[Any, ...]:
+        """Return what runs of one line have in common; the window may differ."""
+        settings = sorted(workload.settings_of(each.case["settings"]).items())
+        return *order(each.case), each.case["nodes"], each.case["bsz"], each.case["accumulation"], *settings
+
+    kinds = sorted(grouped(runs(campaigns), same).values(), key=lambda kind: order(kind[0].case))
+    often = [
+        kind
+        for kind in kinds
+        if all(sum(each.case["dtype"] == dtype for each in kind) >= ENOUGH for dtype in DTYPES)
+    ]
+    return with_table(PAGE, "pooled", table(HEAD, map(tuple, map(cells, often))))

@@ -139,7 +139,7 @@ def files() -> dict[str, str]:
         )
         every += [(f"{folder.name}/{results['campaign']}", results) for _, results in read_campaigns]
         measured += [(f"{folder.name}/{campaign.name}", campaign) for campaign, _ in read_campaigns]
-    pages = best.files(every, _tables()[0]) | pooled.files(measured)
+    pages = best.files(every, _tables()[0]) | pooled.files(measured, _tables()[0])
     return new_files | pages | times.files(campaign for _, campaign in measured)
 
 

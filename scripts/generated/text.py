@@ -40,3 +40,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def with_table(page: str, mark: str, new_table: str) -> dict[str, str]:
+    """Return the name of a page -> its text with the table between the comments of that mark."""
+    marks = re.compile(rf"(<!-- {mark}: made by scripts/pages -->\n).*?(\n<!-- end of {mark} -->)", re.DOTALL)
+    return {page: marks.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / page).read_text())}

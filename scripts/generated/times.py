@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -14,10 +13,9 @@ from typing import NamedTuple
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS
 from ansible.module_utils.scalebook.judge.campaign import Campaign
 
-from generated.text import ROOT, table
+from generated.text import table, with_table
 
 PAGE = "docs/how-to/time.md"
-MARKS = re.compile(r"(<!-- times: made by scripts/pages -->\n).*?(\n<!-- end of times -->)", re.DOTALL)
 PAUSE = 200
 """Seconds from a start to the next one above which somebody paused."""
 GPUS = (1, 2, 4)
@@ -70,4 +68,4 @@ def files(campaigns: Iterable[Campaign]) -> dict[str, str]:
         "of it the window, s",
     )
     new_table = table(head, lines(every))
-    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / PAGE).read_text())}
+    return with_table(PAGE, "times", new_table)

@@ -282,19 +282,16 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
     blocks += [Heading(2, _("index.cases"), "cases"), Paragraph(_("index.line"), "soft")]
     for model in sorted(models, key=lambda each: models[each]):
         own = [each for each in series if each["model"] == model]
+        name, single = _named(model, _), _("index.once")
         # Apart, as the table of those with one measurement has no history.
         again = [each for each in own if each["points"][1:]]
         once = [each for each in own if not each["points"][1:]]
-        parts = (
-            (again, _named(model, _), ""),
-            (once, _.about(_named(model, _), _("index.once")), _("index.once")),
-        )
         tables = [
             Table(_case_columns(cases, _), _lines(cases, _), label, caption, filters=FILTERS)
-            for cases, label, caption in parts
+            for cases, label, caption in ((again, name, ""), (once, _.about(name, single), single))
             if cases
         ]
-        blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), tables))
+        blocks.append(Fold(_.about(name, _.count(len(own), "case")), tables))
     return blocks
 
 
