@@ -198,7 +198,7 @@ def main() -> None:
         torch_end.leave()
     except BaseException as error:
         message = "rank %s exits with return code = 1 (%s)"
-        print(message % (os.environ.get("RANK"), type(error).__name__), flush=True)
+        trainer_kit.print_line(message % (os.environ.get("RANK"), type(error).__name__))
         raise
 
 

@@ -3,6 +3,7 @@
 """The kit of the workloads: what trainers import, and the head of their node scripts. Needs no torch."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,17 @@ trainer_kit = load("workload", "trainer_kit")
 def test_a_line_has_its_prefix_and_its_values_in_order(capsys):
     trainer_kit.Say("X")(step="1/2", loss="6.91")
     assert capsys.readouterr().out == "X step=1/2 loss=6.91\n"
+
+
+def test_a_line_is_one_write_where_python_does_not_buffer():
+    """Otherwise lines of ranks that print at the same time run into each other, as in Open MPI's output."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # a write is a packet
+    program = "import trainer_kit; trainer_kit.Say('X')(batch=2); trainer_kit.refuse('no GPU')"
+    env = {**os.environ, "PYTHONPATH": str(KIT)}
+    with ours, theirs:
+        subprocess.run([sys.executable, "-u", "-c", program], stdout=theirs, env=env, check=False)
+        ours.settimeout(5)
+        assert [ours.recv(999), ours.recv(999)] == [b"X batch=2\n", b"scalebook: refused: no GPU\n"]
 
 
 def test_a_trainer_takes_the_arguments_of_a_case_and_its_own():

@@ -29,6 +29,16 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def print_line(text: str) -> None:
+    """Print a line in one piece.
+
+    With Python's option -u, which torchrun and DeepSpeed's launcher give, `print` writes the newline by
+    itself, and the line of another process gets in between.
+    """
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 class Say:
     """Prints lines `PREFIX name=value …`, which the log patterns of meta/workload.yml read."""
 
@@ -38,12 +48,12 @@ class Say:
     def __call__(self, **values: Any) -> None:
         """Print one line."""
         words = ["%s=%s" % pair for pair in values.items()]
-        print(" ".join([self.prefix] + words), flush=True)
+        print_line(" ".join([self.prefix] + words))
 
 
 def refuse(reason: Any) -> NoReturn:
     """End this process at once, with the line that the report of the run repeats as its reason."""
-    print("scalebook: refused: %s" % reason, flush=True)
+    print_line("scalebook: refused: %s" % reason)
     os._exit(2)
 
 
