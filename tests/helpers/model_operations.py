@@ -5,7 +5,8 @@
 from role_files import load
 
 GPT2 = load("workload", "gpt2_sizes")
-RESNET = load("torch_resnet50", "sizes")
+# Name: (channels of the first layer, bottleneck blocks of each stage).
+RESNETS = {"tiny": (16, [1, 1, 1, 1]), "resnet50": (64, [3, 4, 6, 3])}
 
 
 def flops_of_gpt2(name, seq):
@@ -26,9 +27,43 @@ def multiply_adds_of_resnet(name, image, classes):
     4,089,184,256 for resnet50 at 224 x 224 with 1000 classes: the 4.09 G that torchvision publishes.
     `image` is a multiple of 32.
     """
-    convolutions = RESNET.convolutions(name)
+    convolutions = convolutions_of_resnet(name)
     body = sum(given * out * kernel**2 * (image // by) ** 2 for given, out, kernel, by in convolutions)
-    return body + RESNET.features(name) * classes
+    return body + features_of_resnet(name) * classes
+
+
+def parameters_of_resnet(name, classes):
+    """Return the number of parameters: 25,557,032 for resnet50 with 1000 classes, as torchvision's."""
+    convolutions = convolutions_of_resnet(name)
+    body = sum(given * out * kernel**2 + 2 * out for given, out, kernel, _ in convolutions)
+    return body + features_of_resnet(name) * classes + classes
+
+
+def convolutions_of_resnet(name):
+    """Yield (channels in, channels out, width of the kernel, what the image's width is divided by) of each.
+
+    v1.5: the 3x3 convolution of a block has its stride, not the first 1x1 as in He et al. 2015.
+    """
+    width, blocks = RESNETS[name]
+    yield 3, width, 7, 2
+    channels, shrunk = width, 4
+    for stage, count in enumerate(blocks):
+        inner = width << stage
+        for block in range(count):
+            before = shrunk
+            shrunk *= 2 if stage and not block else 1
+            yield channels, inner, 1, before
+            yield inner, inner, 3, shrunk
+            yield inner, inner * 4, 1, shrunk
+            if not block:
+                yield channels, inner * 4, 1, shrunk
+            channels = inner * 4
+
+
+def features_of_resnet(name):
+    """Return the inputs of the last layer."""
+    width, blocks = RESNETS[name]
+    return (width << (len(blocks) - 1)) * 4
 
 
 def flops_of_bert(model, seq, predictions):

@@ -26,7 +26,7 @@ PARTS = {
     "deepspeed_bert": ["deepspeed_bert/venv"],
     "horovod_bert": ["pytorch/venv", "horovod_bert/horovod"],
     # Measured on simulated nodes alone: on hosts that would take minutes.
-    "torch_resnet50": ["pytorch/venv"],
+    "torch_resnet50": ["transformers/venv"],
     "torch_gpt2": ["pytorch/venv"],
     "torch_wide_deep": ["pytorch/venv"],
     "torch_insightface": ["pytorch/venv"],

@@ -11,9 +11,10 @@ import local_nodes
 import pytest
 import repositories
 from local_nodes import changed
+from model_operations import parameters_of_resnet
 
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
-PYTHON = "pytorch/venv/bin/python"
+PYTHON = "transformers/venv/bin/python"
 UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences", "hf_llama": "sequences"}
 UNITS.update({"torch_wide_deep": "samples", "torch_insightface": "images"})
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -99,16 +100,18 @@ def test_images_in_files_are_seen_in_the_record_and_the_provenance(campaign_here
     assert (nodes["NODE1"]["loader"].split()[0], nodes["NODE1"]["features"]) == ("pillow", "")
 
 
-def test_without_files_torch_resnet50_trains_on_invented_images(torch_resnet50):
-    words = "--device cpu --model tiny --dtype fp32 --batch 2 --steps 3 --image-size 32".split()
+@pytest.mark.parametrize("model", ["tiny", "resnet50"])
+def test_without_files_torch_resnet50_trains_its_models_on_invented_images(torch_resnet50, model):
+    words = f"--device cpu --model {model} --dtype fp32 --batch 2 --steps 3 --image-size 32".split()
     launcher = [frameworks.HOME / PYTHON, "-m", "torch.distributed.run", "--standalone"]
     trainer = [*launcher, frameworks.HOME / "torch_resnet50/code/train.py", *words]
     done = subprocess.run(trainer, capture_output=True, text=True, timeout=120)
     assert " data=synthetic" in done.stdout
+    assert f" model={model} parameters={parameters_of_resnet(model, 1000)} " in done.stdout
     assert done.stdout.endswith("TORCH_RESNET50 weights=agree end=true\n")
 
 
-def test_main_py_of_pytorch_examples_trains_one_model_on_two_nodes(torch_resnet50, tmp_path):
+def test_main_py_of_pytorch_examples_trains_one_model_on_two_nodes(torch_gpt2, tmp_path):
     """A stand-in of it, with real torch and torchvision, for more steps than an epoch has."""
     given = {
         "workload": "torch_examples_resnet50",

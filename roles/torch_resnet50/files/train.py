@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Train ResNet-50 v1.5 for a number of steps and print the rate: one process per device, under torchrun.
+"""Train the ResNet-50 of Transformers and print the rate: one process per device, under torchrun.
 
 The lines for the reader begin with TORCH_RESNET50. Rank 0 prints a `step=` line for each step, with the time
 at which the device finished the step. The first process of every node prints what the reader compares with
@@ -16,20 +16,20 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import trainer_kit  # noqa: E402
 
-# Before torch is imported, which takes seconds.
+# Before torch and transformers are imported, which takes seconds.
 trainer_kit.die_with_parent()
 
 import image_files  # noqa: E402
 import image_folder  # noqa: E402
 import image_loader  # noqa: E402
 import images  # noqa: E402
-import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_gradients  # noqa: E402
 import torch_run  # noqa: E402
-from model import ResNet  # noqa: E402
+import transformers  # noqa: E402
+from transformers.models.resnet.modeling_resnet import ResNetBottleNeckLayer  # noqa: E402
 
 say = trainer_kit.Say("TORCH_RESNET50")
 
@@ -37,11 +37,13 @@ MOMENTUM = 0.9
 DECAY = 5e-5  # of weights, not of norms and biases (He et al. 2018, arXiv:1812.01187)
 SMOOTHING = 0.1
 RATE_BATCH = 256  # images that the learning rate is for (Goyal et al. 2017, arXiv:1706.02677)
+MODELS = {"tiny": (16, [1, 1, 1, 1]), "resnet50": (64, [3, 4, 6, 3])}
+"""Name: (channels of the first layer, bottleneck blocks of each stage)."""
 
 
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
-    parser = trainer_kit.parser(sizes.MODELS, torch_run.DTYPES)
+    parser = trainer_kit.parser(MODELS, torch_run.DTYPES)
     boolean = trainer_kit.boolean
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
     parser.add_argument("--data", default="", help="directory of images, see image_files.py")
@@ -89,6 +91,23 @@ def batches(args: argparse.Namespace, device: torch.device, place: Tuple[int, in
     return images.Files(pictures, turns, workers, device, **form)
 
 
+def make_model(name: str, classes: int) -> torch.nn.Module:
+    """Return a new model: v1.5, with the stride of a block in its 3x3 convolution."""
+    width, blocks = MODELS[name]
+    config = transformers.ResNetConfig(
+        embedding_size=width,
+        hidden_sizes=[4 * width << stage for stage in range(len(blocks))],
+        depths=blocks,
+        num_labels=classes,
+    )
+    model = transformers.ResNetForImageClassification(config)
+    for part in model.modules():
+        if isinstance(part, ResNetBottleNeckLayer):
+            # A block begins as its shortcut (Goyal et al. 2017, section 5.1).
+            torch.nn.init.zeros_(part.layer[-1].normalization.weight)
+    return model
+
+
 class Trainer:
     """The model, its optimizer, its images and one step of training."""
 
@@ -99,7 +118,7 @@ class Trainer:
         layout = torch.channels_last if args.channels_last else torch.contiguous_format
         torch.backends.cudnn.benchmark = True
         torch.manual_seed(args.seed)  # the same weights everywhere
-        self.model = ResNet(args.model, args.classes).to(device, memory_format=layout)
+        self.model = make_model(args.model, args.classes).to(device, memory_format=layout)
         if args.compile:
             # As one graph, also with several devices: summing gradients after the backward pass costs less
             # than what is lost where the graph is split to sum some of them earlier.
@@ -130,7 +149,7 @@ class Trainer:
             if self.runner is not self.model:
                 self.runner.require_backward_grad_sync = micro + 1 == args.accumulation
             with torch_run.precision(self.device, args.dtype):
-                logits = self.runner(pictures)
+                logits = self.runner(pictures).logits
             loss = torch.nn.functional.cross_entropy(logits.float(), labels, label_smoothing=SMOOTHING)
             self.scaler.scale(loss / shares).backward()
         if self.gradients:
@@ -141,7 +160,7 @@ class Trainer:
         return loss.detach()
 
 
-def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
+def print_setup(args: argparse.Namespace, device: torch.device, nodes: int, model: torch.nn.Module) -> None:
     """Print what takes part and what it does."""
     dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
     data = {"data": "files", "loader": args.loader}
@@ -150,7 +169,7 @@ def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> N
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
-        parameters=sizes.parameters(args.model, args.classes),
+        parameters=sum(each.numel() for each in model.parameters()),
         image_size=args.image_size,
         classes=args.classes,
         **data,
@@ -164,10 +183,10 @@ def main() -> None:
     args = arguments()
     device = torch_run.join(args.device, args.tf32)
     first, nodes = os.environ["LOCAL_RANK"] == "0", torch_run.nodes()
-    if first:
-        print_setup(args, device, nodes)
     try:
         trainer = Trainer(args, device)
+        if first:
+            print_setup(args, device, nodes, trainer.model)
         stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     except image_folder.ImageError as error:
         sys.exit(str(error))

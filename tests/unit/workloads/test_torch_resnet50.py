@@ -12,17 +12,15 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from in_english import run_record
-from model_operations import multiply_adds_of_resnet
-from role_files import ROLES, declaration, load
+from model_operations import RESNETS, multiply_adds_of_resnet, parameters_of_resnet
+from role_files import ROLES, declaration
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
 WORKLOAD = declaration("torch_resnet50")
-CHECK = ROLES / "pytorch/files/image_files.py"
-LOADER = ROLES / "pytorch/files/image_loader.py"
+CHECK = ROLES / "torch_resnet50/files/image_files.py"
+LOADER = ROLES / "torch_resnet50/files/image_loader.py"
 # The modules of the kit are installed next to it.
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROLES / "workload/files/kit"), *sys.path[1:]])}
-
-sizes = load("torch_resnet50", "sizes")
 
 
 def case(nodes=1, **other):
@@ -129,11 +127,11 @@ def test_a_log_without_equal_weights_is_refused(tmp_path):
 
 
 def test_resnet50_has_the_parameters_and_multiply_adds_of_the_published_model():
-    assert sizes.parameters("resnet50", 1000) == 25_557_032
+    assert parameters_of_resnet("resnet50", 1000) == 25_557_032
     assert multiply_adds_of_resnet("resnet50", 224, 1000) == 4_089_184_256
 
 
-@pytest.mark.parametrize("model", sorted(sizes.MODELS))
+@pytest.mark.parametrize("model", sorted(RESNETS))
 @pytest.mark.parametrize(("image_size", "classes"), [(224, 1000), (64, 10), (32, 1000)])
 def test_the_declared_operations_are_six_times_the_multiply_adds(model, image_size, classes):
     settings = {"image_size": image_size, "classes": classes}
