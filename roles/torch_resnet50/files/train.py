@@ -19,6 +19,7 @@ import trainer_kit  # noqa: E402
 # Before torch and transformers are imported, which takes seconds.
 trainer_kit.die_with_parent()
 
+import hf_models  # noqa: E402
 import image_files  # noqa: E402
 import image_folder  # noqa: E402
 import image_loader  # noqa: E402
@@ -169,7 +170,7 @@ def print_setup(args: argparse.Namespace, device: torch.device, nodes: int, mode
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
-        parameters=sum(each.numel() for each in model.parameters()),
+        parameters=hf_models.count(model),
         image_size=args.image_size,
         classes=args.classes,
         **data,
