@@ -91,7 +91,7 @@ class Files:
 
 
 class Arrays:
-    """Endless batches of image_files.arrays; `place` is (rank, number of ranks)."""
+    """Endless batches of arrays (images, labels) that lie in memory; `place` is (rank, number of ranks)."""
 
     def __init__(
         self,
